@@ -37,6 +37,9 @@ func TestObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := w.Setup(t.Context(), sweep.Cluster{ID: "c"}, false); err != nil {
+			t.Fatal(err)
+		}
 		return openObjects(t, w, "cpu")
 	}, nil)
 }
@@ -48,6 +51,9 @@ func smallServer(t *testing.T, store int64) (*wire.Wire, jetstream.JetStream) {
 	conn := wiretest.Run(t, wiretest.Options{Dir: t.TempDir(), MaxStore: store}).Connect(t)
 	w, err := wire.New(conn, wire.Options{})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Setup(t.Context(), sweep.Cluster{ID: "c"}, false); err != nil {
 		t.Fatal(err)
 	}
 	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
@@ -115,8 +121,8 @@ func TestObjectsLeaveRoom(t *testing.T) {
 	if all > room/2 || all < room/8 {
 		t.Errorf("artifacts take %d of %d bytes, want between an eighth and a half", all, room)
 	}
-	if err := w.Setup(t.Context(), sweep.Cluster{ID: "c"}, false); err != nil {
-		t.Fatal(err)
+	if err := w.OpenQueue(t.Context(), queue("cpu")); err != nil {
+		t.Error(err)
 	}
 	if err := w.Publish(t.Context(), "cpu", "w",
 		sweep.Event{Kind: sweep.EventStarted, TrialID: sweep.TrialID{Sweep: "s"}, Execution: "e", Time: time.Now()}); err != nil {
@@ -125,7 +131,7 @@ func TestObjectsLeaveRoom(t *testing.T) {
 	names := js.StreamNames(t.Context())
 	for name := range names.Name() {
 		switch name {
-		case wire.EventsStream, "OBJ_SWEEP_ARTIFACTS_cpu", "OBJ_SWEEP_ARTIFACTS_gpu", "OBJ_SWEEP_ARTIFACTS_big":
+		case wire.EventsStream, "SWEEP_JOBS_cpu", "OBJ_SWEEP_ARTIFACTS_cpu", "OBJ_SWEEP_ARTIFACTS_gpu", "OBJ_SWEEP_ARTIFACTS_big":
 		default:
 			t.Errorf("stream %s is left", name)
 		}

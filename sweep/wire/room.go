@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -53,7 +52,7 @@ func fullCode(err error) (code jetstream.ErrorCode, full bool) {
 	return code, false
 }
 
-// The server's codes for a lack of room, and for a stream that it could not create.
+// The server's codes for a lack of room.
 const (
 	errAccountFull jetstream.ErrorCode = 10002
 	errNoPeers     jetstream.ErrorCode = 10005 // of a cluster, when no server has the room
@@ -61,7 +60,6 @@ const (
 	errMemoryFull  jetstream.ErrorCode = 10028
 	errStorageFull jetstream.ErrorCode = 10047
 	errNotStored   jetstream.ErrorCode = 10077
-	errNotMade     jetstream.ErrorCode = 10049 // the files of a stream could not be created
 	errStreamBytes jetstream.ErrorCode = 10122 // more than the account allows a stream
 )
 
@@ -76,7 +74,9 @@ func explainFull(err error) error {
 // Prepare implements artifact.Backend. It creates a pool's bucket, or sets the limit of an existing
 // one to the size of the Objects. Without such a size it keeps the limit, which an operator may
 // have set, and adds one to the unlimited buckets of earlier programs. It sends up to 30 requests, and
-// fails as soon as one is not answered.
+// fails as soon as one is not answered. It must follow Setup: with an account's last stream the server
+// removes its folder, soon after; a stream that it cannot create in between it counts as storage that
+// is free.
 func (o *Objects) Prepare(ctx context.Context, pool string) error {
 	return wrap(o.prepare(ctx, o.bucket(pool)), "bucket %s", o.bucket(pool))
 }
@@ -124,7 +124,7 @@ func (o *Objects) create(ctx context.Context, bucket string) (err error) {
 			return err
 		}
 	}
-	err = persistently(ctx, func(ctx context.Context) error {
+	err = bounded(ctx, func(ctx context.Context) error {
 		_, err := o.wire.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
 			Bucket: bucket, Description: "artifacts of trials", Storage: jetstream.FileStorage,
 			Replicas: o.wire.replicas, MaxBytes: size,
@@ -190,7 +190,7 @@ func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, err
 	if err := bounded(ctx, remove); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, err // it was left by an interrupted attempt
 	}
-	err := persistently(ctx, func(ctx context.Context) error {
+	err := bounded(ctx, func(ctx context.Context) error {
 		_, err := o.wire.js.CreateStream(ctx, jetstream.StreamConfig{
 			Name: name, Description: "tells how much room there is; removed at once",
 			Subjects: []string{"$O." + o.name + "~.size"},
@@ -206,23 +206,6 @@ func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, err
 	}
 	return false, err
 }
-
-// persistently creates a stream. A server removes an account's folder a little later than the last
-// stream in it, and a stream that is created meanwhile fails.
-func persistently(ctx context.Context, create func(context.Context) error) (err error) {
-	const attempts = 10
-	for range attempts {
-		err = bounded(ctx, create)
-		failed, ok := errors.AsType[*jetstream.APIError](err)
-		if !ok || failed.ErrorCode != errNotMade || pause(ctx, folderPause) != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// folderPause is how long the removal of a folder may take.
-const folderPause = 50 * time.Millisecond
 
 // full returns a sweep.ErrStoreFull for a server's error that means a lack of room, else the error.
 func (b *box) full(ctx context.Context, err error) error {
