@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -525,7 +526,7 @@ func TestNewQueueIsNotLost(t *testing.T) {
 	var looks atomic.Int64
 	go func() {
 		for ctx.Err() == nil {
-			_, err := r.restore(ctx)
+			_, _, err := r.restore(ctx)
 			switch {
 			case err == nil:
 				looks.Add(1)
@@ -542,7 +543,8 @@ func TestNewQueueIsNotLost(t *testing.T) {
 		w.start()
 		b.until("its queue", func() bool {
 			queues, _, err := b.wire.Queues(t.Context())
-			return err == nil && queues[wire.Queue{Pool: w.pool, Offer: w.offer.Key()}]
+			_, there := queues[wire.Queue{Pool: w.pool, Offer: w.offer.Key()}]
+			return err == nil && there
 		})
 		before := looks.Load()
 		b.until("a look at the queues", func() bool { return looks.Load() > before || len(looked) > 0 })
@@ -610,6 +612,55 @@ func TestChaos(t *testing.T) {
 		stop()
 	}
 	b.check(id, 600)
+}
+
+// A job that the broker would not deliver again, as NATS does (2.15.2) after the purge of a job
+// that a worker has, does not keep its trial running for ever.
+func TestJobIsNotDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.useAckWait(2 * time.Second)
+	c, _ := b.start(Options{Lease: time.Second})
+	w := &crew{b: b, slots: 3}
+	var taken atomic.Int64
+	var order []sweep.TrialID // in which the jobs were published, and delivered
+	all, purged, acknowledged := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		switch n := taken.Add(1); {
+		case n > 3:
+			return w.report(ctx, d)
+		case n == 3:
+			failed, err := b.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { order = append(order, q.TrialID) })
+			if err = errors.Join(err, failed[w.pool]); err != nil {
+				b.t.Error(err)
+			}
+			close(all)
+		}
+		<-all
+		switch slices.Index(order, d.TrialID) {
+		case 0: // dies after its start
+			<-acknowledged
+			return w.publish(ctx, event(sweep.EventStarted, d.TrialID, newExecution()))
+		case 1: // its job is purged
+			defer close(purged)
+			_, stream := b.stream(ctx, jobsStream)
+			subject := fmt.Sprintf("sweep.work.%s.%s.%s.%d", w.pool, w.offer.Key(), d.Sweep, d.Index)
+			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+				return err
+			}
+			e := event(sweep.EventResult, d.TrialID, newExecution())
+			e.Result = outcome(d.TrialID)
+			return w.publish(ctx, e)
+		default:
+			defer close(acknowledged)
+			<-purged
+			return w.report(ctx, d)
+		}
+	}
+	w.start()
+	id := b.submit(c, submission("three", 0, 3))
+	b.finish(c, id)
+	b.check(id, 3)
 }
 
 // TestWorkerVanishes has a job delivered again and again: its first worker goes on with

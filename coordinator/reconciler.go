@@ -23,8 +23,8 @@ const (
 func (c *Coordinator) lose() { signal(c.lost) }
 
 // reconcile compares store and broker until ctx ends. A trial that is queued or running in the store,
-// has no job and has sent no event for a lease becomes pending again. A job whose trial has ended is
-// removed. reconcile returns only fatal errors.
+// has no job and has sent no event for a lease becomes pending again. A job whose trial has ended, or
+// that the broker would not deliver again, is removed. reconcile returns only fatal errors.
 func (c *Coordinator) reconcile(ctx context.Context) error {
 	r := reconciler{Coordinator: c, doubt: true}
 	timer := time.NewTimer(0)
@@ -84,7 +84,7 @@ func (r *reconciler) look(ctx context.Context) error {
 	if err := r.wire.Probe(ctx); err != nil && !wire.IsLost(err) {
 		return err
 	}
-	failed, err := r.restore(ctx)
+	floors, failed, err := r.restore(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,14 @@ func (r *reconciler) look(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	queued := map[sweep.TrialID]wire.QueuedJob{}
-	unlisted, err := r.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued[q.TrialID] = q })
+	queued, undelivered := map[sweep.TrialID]wire.QueuedJob{}, map[sweep.TrialID]wire.QueuedJob{}
+	unlisted, err := r.wire.QueuedJobs(ctx, func(q wire.QueuedJob) {
+		if q.Sequence > floors[q.Queue] {
+			queued[q.TrialID] = q
+		} else {
+			undelivered[q.TrialID] = q
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -111,6 +117,7 @@ func (r *reconciler) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	maps.Copy(stale, undelivered)
 	if r.behind() && len(r.missing)+len(r.stale) > 0 {
 		return nil // compare again with the same differences
 	}
@@ -130,10 +137,14 @@ func (r *reconciler) look(ctx context.Context) error {
 	}
 	for id, h := range stale {
 		if before, again := r.stale[id]; again && before.Sequence == h.Sequence {
-			if err := r.wire.RemoveJob(ctx, h.Queue, id); err != nil {
+			if err := r.wire.RemoveJob(ctx, h); err != nil {
 				return err
 			}
-			r.log.Info("removed the job of a trial that has ended", "trial", id)
+			text := "removed the job of a trial that has ended"
+			if undelivered[id] == h {
+				text = "removed a job that the broker would not deliver again"
+			}
+			r.log.Info(text, "trial", id)
 			delete(stale, id)
 		}
 	}
@@ -266,11 +277,12 @@ func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 }
 
 // restore creates lost streams and queues again. Nobody else notices that a queue is lost whose stream
-// still exists. It returns the pools whose queues the broker cannot list.
-func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err error) {
+// still exists. It returns the queues with their ack floors, and the pools whose queues the broker
+// cannot list.
+func (r *reconciler) restore(ctx context.Context) (there map[wire.Queue]uint64, failed map[string]error, err error) {
 	if r.lost {
 		if err := r.setup(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	// The expected queues are read before the existing ones, so that a queue that is opened
@@ -284,17 +296,20 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	there, failed, err := r.wire.Queues(ctx)
+	there, failed, err = r.wire.Queues(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lost = slices.DeleteFunc(lost, func(q schedule.Queue) bool { return there[wire.Queue(q)] || failed[q.Pool] != nil })
+	lost = slices.DeleteFunc(lost, func(q schedule.Queue) bool {
+		_, found := there[wire.Queue(q)]
+		return found || failed[q.Pool] != nil
+	})
 	if len(lost) > 0 {
 		r.facts.add(schedule.QueuesLost{Queues: lost})
 	}
-	return failed, nil
+	return there, failed, nil
 }
 
 // missed returns the trials that should have a job and have none, and that no worker reports as
@@ -368,7 +383,7 @@ func (r *reconciler) unneeded(ctx context.Context,
 		return nil
 	})
 	if err != nil || len(strange) == 0 {
-		return nil, err
+		return strange, err
 	}
 	states, err := r.store.States(ctx, slices.Collect(maps.Keys(strange)))
 	if err != nil {

@@ -89,9 +89,10 @@ func (w *Wire) OpenQueue(ctx context.Context, q Queue) error {
 }
 
 // Queues returns the queues of all pools, except the pools in failed, whose queues the server
-// did not list.
-func (w *Wire) Queues(ctx context.Context) (queues map[Queue]bool, failed map[string]error, err error) {
-	queues = map[Queue]bool{}
+// did not list. The value is a queue's ack floor: the server delivers no job of this sequence, or of a
+// smaller one, again.
+func (w *Wire) Queues(ctx context.Context) (floors map[Queue]uint64, failed map[string]error, err error) {
+	floors = map[Queue]uint64{}
 	var mu sync.Mutex
 	failed, err = w.eachJobStream(ctx, func(pool, stream string) error {
 		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -105,12 +106,12 @@ func (w *Wire) Queues(ctx context.Context) (queues map[Queue]bool, failed map[st
 			q := Queue{Pool: pool, Offer: c.Name}
 			w.ackWaits.Store(q, c.Config.AckWait) // an operator may have changed it
 			mu.Lock()
-			queues[q] = true
+			floors[q] = c.AckFloor.Stream
 			mu.Unlock()
 		}
 		return consumers.Err()
 	})
-	return queues, failed, err
+	return floors, failed, err
 }
 
 // RemoveQueue removes a queue and its jobs.

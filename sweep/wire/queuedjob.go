@@ -94,12 +94,31 @@ func (w *Wire) queuedPage(ctx context.Context, stream string, from uint64,
 	}
 }
 
-// RemoveJob removes a trial's job from a queue, waiting or running.
-func (w *Wire) RemoveJob(ctx context.Context, q Queue, id sweep.TrialID) error {
-	return w.purge(ctx, q.stream(), q.subject(id))
+// RemoveJob removes a job, waiting or running, unless it is gone.
+//
+// It deletes the message instead of purging its subject: after a purge, NATS servers (2.15) count
+// unacknowledged jobs below the next acknowledged one as done, and never deliver them again.
+func (w *Wire) RemoveJob(ctx context.Context, job QueuedJob) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	s, err := w.js.Stream(ctx, job.Queue.stream())
+	if err == nil {
+		err = s.DeleteMsg(ctx, job.Sequence)
+	}
+	if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+		if _, there := s.GetMsg(ctx, job.Sequence); errors.Is(there, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return wrap(err, "remove the job of trial %s", job.TrialID)
 }
 
-// RemoveTrials removes the jobs of some trials of a sweep, waiting or running.
+// RemoveTrials removes the jobs of some trials of a sweep, waiting or running, from all queues. It
+// purges a pattern that no queue's filter includes, for which the servers leave the acknowledgements
+// alone (see RemoveJob).
 func (w *Wire) RemoveTrials(ctx context.Context, pool, id string, indices []int64) error {
 	for _, index := range indices {
 		subject := jobsPrefix + pool + ".*." + id + "." + strconv.FormatInt(index, 10)
