@@ -33,6 +33,31 @@ func TestPlans(t *testing.T) {
 	})
 }
 
+// TestLaterPages: a later page of a list does not look at the trials of the earlier ones.
+func TestLaterPages(t *testing.T) {
+	s := openFull(t, filepath.Join(t.TempDir(), "sweep.db"))
+	for _, descending := range []bool{false, true} {
+		l := selection{TrialQuery: sweep.TrialQuery{Descending: descending}, dialect: s.db.Dialect()}
+		b := l.plain([]int64{1}, &place{number: 1, index: 2500}, trialPage)
+		plan := ""
+		err := s.db.View(t.Context(), func(tx database.Tx) error {
+			return tx.Query(t.Context(), func(row database.Row) error {
+				var id, parent, unused int
+				var line string
+				err := row.Scan(&id, &parent, &unused, &line)
+				plan += line + "\n"
+				return err
+			}, "EXPLAIN QUERY PLAN "+b.text.String(), b.args...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(plan, "(sweep_no=? AND trial_index"+strings.TrimSpace(beyond(l.direction()))+"?)") {
+			t.Errorf("descending %v:\n%s", descending, plan)
+		}
+	}
+}
+
 // openFull opens a store with thousands of trials.
 func openFull(t *testing.T, address string) *Store {
 	t.Helper()

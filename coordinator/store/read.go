@@ -75,8 +75,9 @@ func (s *Store) Trial(ctx context.Context, id sweep.TrialID) (record *sweep.Tria
 	return record, err
 }
 
-// trialPage is how many trials Trials reads in one transaction.
-const trialPage = 500
+// trialPage is how many trials Trials reads in one transaction. A sorted list of more than fewPages is
+// sorted once instead of for each page.
+const trialPage, fewPages = 500, 4
 
 // Trials implements sweep.Store. Without Sweeps all are listed, in order of
 // their creation. It reads pages, each in a transaction of its own that has ended when its
@@ -116,8 +117,8 @@ type listing struct {
 	left int
 	// begun is set when a page has been read: then the list continues after l.after.
 	begun bool
-	// keys are the trials still to be read of a list that is sorted by a member of the
-	// JSON: such a list is sorted once.
+	// keys are the trials still to be read of a list that is sorted once: one that is long, or
+	// sorted by a member of the JSON.
 	keys []int64
 	page []*sweep.TrialRecord
 }
@@ -136,7 +137,7 @@ func (l *listing) read(t *transaction) (more bool) {
 		t.err = t.tx.Script(t.ctx, l.dialect.Selection)
 	}
 	sorted := l.sorted()
-	if !sorted && !l.inOrder() {
+	if !l.inOrder() && (!sorted || l.Limit == 0 || l.Limit > fewPages*trialPage) {
 		return l.readKeys()
 	}
 	if !l.begun {
@@ -149,14 +150,14 @@ func (l *listing) read(t *transaction) (more bool) {
 	}
 	switch {
 	case !sorted:
-		l.list(most, l.plain)
+		l.listInOrder(most, l.Descending, l.after, l.plain)
 	case l.after == nil || l.after.value != nil:
-		l.list(most, l.valued)
+		l.list(l.valued(most))
 		if left := most - len(l.page); left > 0 {
-			l.list(left, l.valueless)
+			l.listInOrder(left, false, nil, l.valueless)
 		}
 	default:
-		l.list(most, l.valueless)
+		l.listInOrder(most, false, l.after, l.valueless)
 	}
 	l.left -= len(l.page)
 	if t.err != nil || len(l.page) < most || l.Limit > 0 && l.left == 0 {
@@ -169,7 +170,7 @@ func (l *listing) read(t *transaction) (more bool) {
 	return t.err == nil
 }
 
-// readKeys is read for a list that is sorted by a member of the JSON.
+// readKeys is read for a list that is sorted once.
 func (l *listing) readKeys() (more bool) {
 	if !l.begun {
 		l.begun = true
@@ -251,9 +252,31 @@ func (l *listing) find() {
 	l.after = p
 }
 
+// listInOrder reads trials in order of index into the page, sweep by sweep if the query names some.
+func (l *listing) listInOrder(limit int, descending bool, after *place,
+	build func(numbers []int64, after *place, limit int) *builder) {
+	if len(l.numbers) == 0 {
+		l.list(build(nil, after, limit))
+		return
+	}
+	numbers := slices.Compact(slices.Sorted(slices.Values(l.numbers)))
+	if descending {
+		slices.Reverse(numbers)
+	}
+	for full := len(l.page) + limit; len(numbers) > 0 && len(l.page) < full && l.err == nil; numbers = numbers[1:] {
+		from := after
+		if after != nil && numbers[0] != after.number {
+			if (numbers[0] < after.number) != descending {
+				continue // it was listed before
+			}
+			from = nil
+		}
+		l.list(build(numbers[:1], from, full-len(l.page)))
+	}
+}
+
 // list reads the trials of a SELECT into the page.
-func (l *listing) list(limit int, build func(limit int) *builder) {
-	b := build(limit)
+func (l *listing) list(b *builder) {
 	if b.err != nil {
 		l.fail(b.err)
 	}

@@ -199,14 +199,19 @@ const (
 	trialsAndScores = "trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no" + joinScores
 )
 
-// plain builds the SELECT of a list that is in order of index.
-func (s *selection) plain(limit int) *builder {
-	return s.conditions().inOrder(s.after, s.direction(), limit)
+// plain builds the SELECT of a list that is in order of index: of one sweep, or of all.
+func (s *selection) plain(numbers []int64, after *place, limit int) *builder {
+	return s.conditions(numbers).inOrder(numbers, after, s.direction(), limit)
 }
 
-// inOrder ends a SELECT of trials in order of index.
-func (b *builder) inOrder(after *place, direction string, limit int) *builder {
-	if after != nil {
+// inOrder ends a SELECT of trials in order of index. Within one sweep the database finds the place in an
+// index; with the sweep's number in the comparison it would look at all trials before.
+func (b *builder) inOrder(numbers []int64, after *place, direction string, limit int) *builder {
+	switch {
+	case after == nil:
+	case len(numbers) == 1:
+		b.text.WriteString("\nAND t.trial_index" + beyond(direction) + "CAST(" + b.bind(after.index) + " AS bigint)")
+	default:
 		b.text.WriteString("\nAND (t.sweep_no, t.trial_index)" + beyond(direction) + b.key(after))
 	}
 	b.text.WriteString("\nORDER BY t.sweep_no" + direction + ", t.trial_index" + direction)
@@ -222,12 +227,16 @@ func beyond(direction string) string {
 	return " < "
 }
 
-// sortedKeys builds the SELECT of the trials of a list that is sorted by a member of the
-// JSON: the internal numbers and places of all of them.
+// sortedKeys builds the SELECT of the internal numbers and places of all trials of a sorted list.
 func (s *selection) sortedKeys() *builder {
-	b := s.conditions()
-	order := b.member(s.OrderBy).Order(s.direction()) + ", t.sweep_no, t.trial_index"
-	b.text.WriteString("\nORDER BY " + order)
+	b := s.conditions(s.numbers)
+	var order string
+	if c, ok := b.column(s.OrderBy); ok {
+		order = c.text + " IS NULL, " + b.typed(s.OrderBy, c.kind) + s.direction()
+	} else {
+		order = b.member(s.OrderBy).Order(s.direction())
+	}
+	b.text.WriteString("\nORDER BY " + order + ", t.sweep_no, t.trial_index")
 	return b.after("SELECT t.trial_no, t.sweep_no, t.trial_index FROM " + trialsAndScores)
 }
 
@@ -239,7 +248,7 @@ func (b *builder) key(p *place) string {
 // valued builds the SELECT of the trials that have a sort key. The inner SELECT finds them,
 // in a narrow table if the key is a metric and there are no conditions.
 func (s *selection) valued(limit int) *builder {
-	b := s.conditions()
+	b := s.conditions(s.numbers)
 	from := trialsAndScores
 	c, _ := b.column(s.OrderBy)
 	by := b.typed(s.OrderBy, c.kind)
@@ -271,32 +280,28 @@ func (s *selection) valued(limit int) *builder {
 	return b.after(trialColumns + "\nJOIN (SELECT t.trial_no, " + by + " AS value FROM " + from)
 }
 
-// valueless builds the SELECT of the trials without a sort key, which come last.
-func (s *selection) valueless(limit int) *builder {
-	b := s.conditions()
+// valueless builds the SELECT of the trials without a sort key, which come last: of one sweep, or of all.
+func (s *selection) valueless(numbers []int64, after *place, limit int) *builder {
+	b := s.conditions(numbers)
 	c, _ := b.column(s.OrderBy)
 	b.text.WriteString("\nAND " + c.text + " IS NULL")
-	after := s.after
-	if after != nil && after.value != nil {
-		after = nil // the list begins with all of them
-	}
-	return b.inOrder(after, "", limit)
+	return b.inOrder(numbers, after, "", limit)
 }
 
 // sqlTypes are the types of a column's values, by kind.
 var sqlTypes = map[string]string{"number": "double precision", "text": "text", "boolean": "boolean"}
 
-// conditions begins a SELECT with its WHERE clause.
-func (s *selection) conditions() *builder {
+// conditions begins a SELECT of the trials of sweeps, all if there are no numbers, with its WHERE clause.
+func (s *selection) conditions(numbers []int64) *builder {
 	b := s.builder()
 	b.text.WriteString("\nWHERE TRUE")
-	if len(s.numbers) > 0 {
-		b.text.WriteString(" AND t.sweep_no IN " + bindAll(b, s.numbers))
+	if len(numbers) > 0 {
+		b.text.WriteString(" AND t.sweep_no IN " + bindAll(b, numbers))
 	}
 	if s.Best {
 		b.text.WriteString(" AND t.trial_no IN (SELECT g.best_trial_no FROM groups AS g")
-		if len(s.numbers) > 0 {
-			b.text.WriteString(" WHERE g.sweep_no IN " + bindAll(b, s.numbers))
+		if len(numbers) > 0 {
+			b.text.WriteString(" WHERE g.sweep_no IN " + bindAll(b, numbers))
 		}
 		b.text.WriteString(")")
 	}

@@ -44,7 +44,7 @@ func TestConditions(t *testing.T) {
 		none := func(string) *metricPlace { return nil }
 		b := (&selection{TrialQuery: query, dialect: dialect, metric: none, own: func(string) bool {
 			return false
-		}}).plain(0)
+		}}).plain(nil, nil, 0)
 		text, args, err := b.text.String(), b.args, b.err
 		if (err == nil) != (test.want != "") {
 			t.Errorf("%s %v: %v", test.operator, test.value, err)

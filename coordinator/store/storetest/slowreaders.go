@@ -117,6 +117,11 @@ func testLongLists(t *testing.T, open func(t *testing.T) sweep.Store) {
 			After: &sweep.TrialID{Sweep: "s1", Index: byLoss[100]}}, byLoss[101:]},
 		"a rest without loss": {sweep.TrialQuery{OrderBy: "validation_loss",
 			After: &sweep.TrialID{Sweep: "s1", Index: byLoss[done]}}, byLoss[done+1:]},
+		"a rest by loss, not all": {sweep.TrialQuery{OrderBy: "validation_loss",
+			After: &sweep.TrialID{Sweep: "s1", Index: byLoss[100]}, Limit: 950}, byLoss[101:1051]},
+		"a rest without loss, not all": {sweep.TrialQuery{OrderBy: "validation_loss",
+			After: &sweep.TrialID{Sweep: "s1", Index: byLoss[done]}, Limit: 300}, byLoss[done+1 : done+301]},
+		"by a column, downwards": {sweep.TrialQuery{OrderBy: "diverged", Descending: true}, upwards},
 		"a rest by lr, not all": {sweep.TrialQuery{OrderBy: "lr", After: &sweep.TrialID{Sweep: "s1", Index: 99},
 			Limit: 600}, upwards[100:700]},
 	} {
@@ -126,6 +131,36 @@ func testLongLists(t *testing.T, open func(t *testing.T) sweep.Store) {
 				at++
 			}
 			t.Errorf("%s: %d trials, want %d; they differ from place %d on", name, len(got), len(c.want), at)
+		}
+	}
+	// Of several sweeps, named in any order, the earlier one comes first.
+	const more = 702
+	f.create("s2", more, more)
+	for _, descending := range []bool{false, true} {
+		for name, after := range map[string]*sweep.TrialID{"": nil, " after the first sweep's 600": new(trialID("s1", 600)),
+			" after the second sweep's 600": new(trialID("s2", 600))} {
+			var want []sweep.TrialID
+			for index := range int64(points) {
+				want = append(want, trialID("s1", index))
+			}
+			for index := range int64(more) {
+				want = append(want, trialID("s2", index))
+			}
+			if descending {
+				slices.Reverse(want)
+			}
+			if after != nil {
+				want = want[slices.Index(want, *after)+1:]
+			}
+			var got []sweep.TrialID
+			f.must(f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s2", "s1", "s2"}, Descending: descending,
+				After: after}, func(r *sweep.TrialRecord) error {
+				got = append(got, r.TrialID)
+				return nil
+			}))
+			if !slices.Equal(got, want) {
+				t.Errorf("two sweeps, descending %v%s: %d trials, want %d", descending, name, len(got), len(want))
+			}
 		}
 	}
 	for _, query := range []sweep.TrialQuery{{}, {OrderBy: "validation_loss"}, {OrderBy: "lr"}} {
