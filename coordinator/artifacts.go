@@ -170,23 +170,42 @@ const prepareAgain = time.Minute
 
 // prepareArtifacts prepares a pool's artifact store, once. If that fails the trials run nevertheless:
 // their workers retry for a while and report what is missing.
-func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
-	known, tried := s.prepared.Load(pool)
-	if again, _ := known.(time.Time); s.options.Artifacts == nil || tried &&
+func (c *Coordinator) prepareArtifacts(ctx context.Context, pool string) {
+	known, tried := c.prepared.Load(pool)
+	if again, _ := known.(time.Time); c.options.Artifacts == nil || tried &&
 		(again.IsZero() || time.Now().Before(again)) {
 		return
 	}
 	bound, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
-	err := s.options.Artifacts.Prepare(bound, pool)
+	err := c.options.Artifacts.Prepare(bound, pool)
 	if err == nil {
-		s.prepared.Store(pool, time.Time{})
+		c.prepared.Store(pool, time.Time{})
 		return
 	}
 	if !tried {
-		s.log.Warn("artifacts may not be stored", "pool", pool, "error", err)
+		c.log.Warn("artifacts may not be stored", "pool", pool, "error", err)
 	}
-	s.prepared.Store(pool, time.Now().Add(prepareAgain))
+	c.prepared.Store(pool, time.Now().Add(prepareAgain))
+}
+
+// prepareFailed prepares the artifact stores again whose last preparation failed, and that are due: all jobs
+// of their pools may have been dispatched.
+func (c *Coordinator) prepareFailed(ctx context.Context) {
+	c.prepared.Range(func(pool, again any) bool {
+		if !again.(time.Time).IsZero() {
+			c.prepareArtifacts(ctx, pool.(string))
+		}
+		return ctx.Err() == nil
+	})
+}
+
+// unprepare has all artifact stores prepared again: the broker may have lost them.
+func (c *Coordinator) unprepare() {
+	c.prepared.Range(func(pool, _ any) bool {
+		c.prepared.Store(pool, time.Now())
+		return true
+	})
 }
 
 // fullMemory is how long an artifact store counts as full after it last refused an artifact.

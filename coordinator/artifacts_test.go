@@ -10,16 +10,70 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/artifact/artifacttest"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 )
+
+// unprepared is a backend whose first preparation fails.
+type unprepared struct {
+	artifact.Backend
+	attempts atomic.Int64
+	failed   chan struct{}
+	prepared chan struct{}
+}
+
+func (u *unprepared) Prepare(ctx context.Context, pool string) error {
+	if u.attempts.Add(1) == 1 {
+		close(u.failed)
+		return errors.New("it cannot be made yet")
+	}
+	defer close(u.prepared)
+	return u.Backend.Prepare(ctx, pool)
+}
+
+// A store of artifacts that could not be made is made later, though all jobs are dispatched.
+func TestArtifactStoreIsPreparedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	objects, err := b.wire.Objects(wire.DefaultBucket, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := &unprepared{Backend: objects, failed: make(chan struct{}), prepared: make(chan struct{})}
+	c, _ := b.start(Options{Artifacts: artifact.New(backend, logger(t)), Lease: time.Second})
+	s := submission("weights", 1, 1)
+	s.Spec.Artifacts = []string{"weights"}
+	w := &crew{b: b}
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		select {
+		case <-backend.prepared:
+		case <-ctx.Done():
+			return nil
+		}
+		return w.report(ctx, d)
+	}
+	w.start()
+	id := b.submit(c, s)
+	sweeptest.Receive(t, "the first preparation", backend.failed)
+	b.until("the next one is planned", func() bool {
+		again, _ := c.prepared.Load(sweep.DefaultPool)
+		at, _ := again.(time.Time)
+		return !at.IsZero()
+	})
+	c.unprepare() // instead of a minute
+	sweeptest.Receive(t, "the second preparation", backend.prepared)
+	b.finish(c, id)
+}
 
 // A coordinator makes a place for a pool's artifacts before workers need it, shows
 // what they put there, and removes what nothing refers to any more.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"sweep/coordinator/schedule"
@@ -27,6 +29,7 @@ func (c *Coordinator) lose() { signal(c.lost) }
 // that the broker would not deliver again, is removed. reconcile returns only fatal errors.
 func (c *Coordinator) reconcile(ctx context.Context) error {
 	r := reconciler{Coordinator: c, doubt: true}
+	defer r.work.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -75,6 +78,9 @@ type reconciler struct {
 	suspects map[string]time.Time
 	// unlisted are the pools whose jobs the broker cannot list.
 	unlisted map[string]error
+	// preparing means that artifact stores are being prepared again, in work.
+	preparing atomic.Bool
+	work      sync.WaitGroup
 }
 
 // look compares once. A difference is corrected when it is found for the second time and all events
@@ -150,6 +156,12 @@ func (r *reconciler) look(ctx context.Context) error {
 	}
 	r.missing, r.stale, r.at = missing, stale, listed
 	r.lost = r.lost && len(missing) > 0
+	if r.preparing.CompareAndSwap(false, true) { // it may wait for the broker
+		r.work.Go(func() {
+			defer r.preparing.Store(false)
+			r.prepareFailed(ctx)
+		})
+	}
 	return nil
 }
 
@@ -290,7 +302,7 @@ func (r *reconciler) restore(ctx context.Context) (there map[wire.Queue]uint64, 
 	var lost []schedule.Queue
 	err = r.between(ctx, func() error {
 		if r.lost {
-			r.prepared.Clear()
+			r.unprepare()
 		}
 		lost = r.plan.Served()
 		return nil

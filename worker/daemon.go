@@ -128,6 +128,8 @@ func (d *Daemon) Status() wire.WorkerStatus {
 		status.State = wire.WorkerDrained
 	case !running: // it is about to take jobs again
 		status.State = wire.WorkerReady
+	case status.State == wire.WorkerDraining:
+		reason = "it resumes when its trials have ended"
 	}
 	status.Reason = reason
 	return status

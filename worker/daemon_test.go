@@ -109,6 +109,11 @@ func TestDaemonShowsWhatItRunsAndDrains(t *testing.T) {
 	if drained.State != wire.WorkerDraining || len(running(*drained)) != 1 {
 		t.Errorf("drain: %+v", drained)
 	}
+	resuming := r.controlled(func() (*wire.WorkerStatus, error) { return client.ResumeWorker(t.Context(), "w") })
+	if resuming.State != wire.WorkerDraining || !strings.Contains(resuming.Reason, "resumes when its trials have ended") {
+		t.Errorf("resume while a trial runs: %+v", resuming)
+	}
+	r.controlled(func() (*wire.WorkerStatus, error) { return client.DrainWorker(t.Context(), "w", "repair") })
 	close(end)
 	r.await("the drain", func() bool { return status().State == wire.WorkerDrained })
 	r.queueEmpties() // the job of a short trial goes a moment after the drain

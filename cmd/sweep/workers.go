@@ -159,7 +159,11 @@ Exit codes: 0 done, 1 the worker does not answer, 4 no such worker.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "worker %s is %s\n", status.Name, status.State)
+				note := ""
+				if status.State == wire.WorkerDraining && resume {
+					note = ": " + status.Reason
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "worker %s is %s%s\n", status.Name, status.State, note)
 				return nil
 			})
 		},
