@@ -83,7 +83,7 @@ var questions = []struct {
 	{"ucr_table", []string{"sql", "SELECT * FROM ucr_table", "--format", "csv"}},
 	{"trials_by_loss", []string{"trials", "big", "--sort", "validation_loss", "--json"}},
 	{"trials_by_accuracy", []string{"trials", "big", "--sort", "test_accuracy", "--descending", "--json"}},
-	{"group_by", []string{"sql", "SELECT dataset, model, avg(test_accuracy), count(*) FROM results WHERE state = " +
+	{"group_by", []string{"sql", "--sweep", "big", "SELECT dataset, model, avg(test_accuracy), count(*) FROM t WHERE state = " +
 		"'completed' GROUP BY dataset, model", "--format", "csv"}},
 }
 

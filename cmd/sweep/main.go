@@ -102,7 +102,7 @@ Exit codes: those of the command.`,
 		Example: `  sweep run examples/cbf.yaml
   sweep table ucr
   sweep trials --sort validation_loss --limit 10
-  sweep sql "SELECT model, avg(test_accuracy) FROM results GROUP BY model"`,
+  sweep sql --sweep latest "SELECT model, avg(test_accuracy) FROM t GROUP BY model"`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

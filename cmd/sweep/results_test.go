@@ -17,9 +17,9 @@ import (
 )
 
 // sql returns the rows of a query, without their header.
-func (c commands) sql(statement string) string {
+func (c commands) sql(statement string, more ...string) string {
 	c.t.Helper()
-	stdout, stderr, code := output(c.t, c.home, "sql", statement, "--format", "csv")
+	stdout, stderr, code := output(c.t, c.home, append([]string{"sql", statement, "--format", "csv"}, more...)...)
 	if code != 0 {
 		c.t.Fatalf("sweep sql: exit code %d\n%s", code, stderr)
 	}
@@ -63,8 +63,8 @@ func TestAppliesWhen(t *testing.T) {
   epochs: {value: 1}
 `)
 	c.run(0, []string{"5 completed (0 reused"}, "run", grid)
-	if got := c.sql("SELECT model, count(*), count(DISTINCT fingerprint), sum(executions) FROM results GROUP BY " +
-		"model ORDER BY model"); got != "lstm,1,1,1 ornn,4,4,4" {
+	if got := c.sql("SELECT parameters ->> 'model', count(*), count(DISTINCT fingerprint), sum(executions) FROM " +
+		"results GROUP BY 1 ORDER BY 1"); got != "lstm,1,1,1 ornn,4,4,4" {
 		t.Errorf("model, trials, fingerprints, executions: %s", got)
 	}
 	alone := write(t, c.home, "alone.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  model: {value: "+
@@ -101,10 +101,9 @@ select: {group: [%s], by: %s, goal: %s}
 		file := write(t, c.home, name+".yaml", fmt.Sprintf(form, name, choice[0], choice[1], choice[2]))
 		c.run(0, []string{"12 completed"}, "run", file)
 		function := map[string]string{"minimize": "min", "maximize": "max"}[choice[2]]
-		group := strings.ReplaceAll(choice[0], ", ", " || ' ' || ")
-		want := c.sql(fmt.Sprintf("SELECT %s(%s) AS x FROM results WHERE sweep_name = '%s' GROUP BY %s ORDER BY x",
-			function, choice[1], name, group))
-		if got := c.sql(fmt.Sprintf("SELECT %s AS x FROM best_trials WHERE sweep_name = '%s' ORDER BY x", choice[1],
+		want := c.sql(fmt.Sprintf("SELECT %s(%s) AS x FROM t GROUP BY %s ORDER BY x", function, choice[1], choice[0]),
+			"--sweep", name)
+		if got := c.sql(fmt.Sprintf("SELECT score FROM best_trials WHERE sweep_name = '%s' ORDER BY score",
 			name)); got != want {
 			t.Errorf("%s: best_trials has %s, want %s", name, got, want)
 		}
@@ -143,8 +142,7 @@ select: {group: [%s], by: %s, goal: %s}
 		" ") != strings.TrimSpace(rest) {
 		t.Errorf("after %s come %s, all are %s", third, rest, all)
 	}
-	descending := c.sql("SELECT trial_index FROM results WHERE sweep_name = 'usual' ORDER BY test_accuracy DESC, " +
-		"trial_index")
+	descending := c.sql("SELECT trial_index FROM t ORDER BY test_accuracy DESC, trial_index", "--sweep", "usual")
 	if descending != strings.TrimSpace(all) {
 		t.Errorf("the best accuracy first: %s, want %s", all, descending)
 	}

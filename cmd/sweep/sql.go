@@ -23,9 +23,9 @@ that sweep and a column for each of its parameters and metrics. A metric with th
 of a parameter is called "metric.NAME".
 
 Exit codes: 0 done, 1 the database rejects the statement.`,
-		Example: `  sweep sql "SELECT dataset, model, avg(test_accuracy) FROM results GROUP BY dataset, model"
-  sweep sql "SELECT * FROM best_trials" --format csv
-  sweep sql --sweep latest "SELECT * FROM t ORDER BY trial_index LIMIT 10"`,
+		Example: `  sweep sql --sweep latest "SELECT model, avg(test_accuracy) FROM t GROUP BY model"
+  sweep sql --sweep latest "SELECT * FROM t ORDER BY trial_index LIMIT 10"
+  sweep sql "SELECT * FROM best_trials" --format csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return with(cmd, s.openReader, func(results reader) error {

@@ -1,70 +1,151 @@
 package store
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"sweep/coordinator/store/database"
 )
 
-// aggregate has the means over the replicates of a grid point, and the sum of the squared
-// deviations of their accuracies (Welford's algorithm, which takes one result at a time).
+// aggregate has what the replicates of a grid point come to.
 type aggregate struct {
 	sweepKey
 	group                int64
 	first, trial         int64
 	replicates, diverged int64
-	score                float64
-	losses               int64
-	loss                 float64
-	accuracies           int64
-	accuracy, m2         float64
-	parameterCount       int64
+	// score is the mean of the metric that the sweep selects by, diverged replicates included.
+	score          float64
+	parameterCount int64
+	metrics        []metricAggregate // in the order of their names
+	text           database.JSON     // metrics as JSON, while it is written
 	// stored reports whether the table has it.
 	stored bool
 }
 
-// meanLoss and meanAccuracy are the metrics of loss and accuracy.
-const (
-	meanLoss     = "validation_loss"
-	meanAccuracy = "test_accuracy"
-)
+// metricAggregate has the mean of a metric over those replicates that did not diverge, and the sum of
+// the squared deviations from it (Welford's algorithm, which takes one result at a time).
+type metricAggregate struct {
+	name                        string
+	n                           int64
+	mean, m2, smallest, largest float64
+}
 
 // add adds a replicate.
-func (a *aggregate) add(by *comparison, e *entry) {
+func (a *aggregate) add(by *comparison, e *entry, names numbers) {
 	if a.replicates == 0 || e.index < a.first {
 		a.first = e.index
 	}
 	if a.replicates == 0 || a.replicates == a.diverged && !e.diverged {
 		a.trial = e.trial
 	}
-	score, loss, accuracy := e.metric(by.By), e.metric(meanLoss), e.metric(meanAccuracy)
+	score := e.metric(by.By)
 	if e.diverged {
-		score, loss, accuracy = by.diverged.score, by.diverged.loss, by.diverged.accuracy
+		score = by.score
 		a.diverged++
+	} else {
+		a.addMetrics(by, e, names)
 	}
 	a.replicates++
 	a.score += (score - a.score) / float64(a.replicates)
-	if !math.IsNaN(loss) {
-		a.losses++
-		a.loss += (loss - a.loss) / float64(a.losses)
-	}
-	if !math.IsNaN(accuracy) {
-		a.accuracies++
-		off := accuracy - a.accuracy
-		a.accuracy += off / float64(a.accuracies)
-		a.m2 += float64(off * (accuracy - a.accuracy))
-	}
 	a.parameterCount = max(a.parameterCount, e.parameterCount)
 }
 
-const aggregateColumns = "sweep_no, point_key, group_key, first_index, trial_no, replicates, diverged, score_mean, " +
-	"loss_n, loss_mean, accuracy_n, accuracy_mean, accuracy_m2, parameter_count"
+// addMetrics adds the metrics of a replicate.
+func (a *aggregate) addMetrics(by *comparison, e *entry, names numbers) {
+	if a.metrics == nil {
+		a.metrics = make([]metricAggregate, 0, len(e.summary))
+	}
+	for name, value := range e.summary {
+		if names.of(by, name) < 0 {
+			continue
+		}
+		at, found := slices.BinarySearchFunc(a.metrics, name, func(m metricAggregate, name string) int {
+			return strings.Compare(m.name, name)
+		})
+		if !found {
+			a.metrics = slices.Insert(a.metrics, at, metricAggregate{name: name, smallest: value, largest: value})
+		}
+		m := &a.metrics[at]
+		m.n++
+		off := value - m.mean
+		m.mean += off / float64(m.n)
+		m.m2 += float64(off * (value - m.mean))
+		m.smallest, m.largest = min(m.smallest, value), max(m.largest, value)
+	}
+}
 
+const aggregateColumns = "sweep_no, point_key, group_key, first_index, trial_no, replicates, diverged, score_mean, " +
+	"parameter_count, metrics"
+
+// columns are those before metrics.
 func (a *aggregate) columns(row []any) []any {
 	return append(row, &a.sweep, &a.key, &a.group, &a.first, &a.trial, &a.replicates, &a.diverged, &a.score,
-		&a.losses, &a.loss, &a.accuracies, &a.accuracy, &a.m2, &a.parameterCount)
+		&a.parameterCount)
 }
 
 func aggregateBatch(all []*aggregate) database.Batch {
-	return database.Rows(len(all), aggregateColumns, func(i int, row []any) []any { return all[i].columns(row) })
+	for _, a := range all {
+		a.text = database.JSON(encodeMetrics(a.metrics))
+	}
+	return database.Rows(len(all), aggregateColumns, func(i int, row []any) []any {
+		return append(all[i].columns(row), &all[i].text)
+	})
+}
+
+// encodeMetrics writes aggregates as {"NAME":[n,mean,m2,smallest,largest],…}.
+func encodeMetrics(all []metricAggregate) []byte {
+	text := make([]byte, 0, 2+64*len(all))
+	text = append(text, '{')
+	for i := range all {
+		m := &all[i]
+		if i > 0 {
+			text = append(text, ',')
+		}
+		name, _ := json.Marshal(m.name) // a text has a form
+		text = append(append(text, name...), ":["...)
+		text = strconv.AppendInt(text, m.n, 10)
+		for _, v := range [...]float64{m.mean, m.m2, m.smallest, m.largest} {
+			text = append(text, ',')
+			if math.IsInf(v, 0) || math.IsNaN(v) { // the square of a large number
+				text = append(text, "null"...)
+			} else {
+				text = strconv.AppendFloat(text, v, 'g', -1, 64)
+			}
+		}
+		text = append(text, ']')
+	}
+	return append(text, '}')
+}
+
+// decodeMetrics reads what encodeMetrics has written.
+func decodeMetrics(text []byte) (all []metricAggregate, err error) {
+	for rest := string(bytes.TrimSpace(text)); rest != ""; {
+		var quoted, member string
+		quoted, member, rest = cutMember(rest)
+		if quoted == "" {
+			continue
+		}
+		m := metricAggregate{}
+		if err := json.Unmarshal([]byte(quoted), &m.name); err != nil {
+			return nil, fmt.Errorf("aggregates of a grid point: %w", err)
+		}
+		list := strings.Split(strings.Trim(member[len(quoted):], ":[]"), ",")
+		values := [5]float64{}
+		if len(list) != len(values) {
+			return nil, fmt.Errorf("aggregates of a grid point: %d values of metric %s", len(list), m.name)
+		}
+		for i, word := range list {
+			if values[i], err = strconv.ParseFloat(word, 64); err != nil {
+				values[i] = math.NaN() // null
+			}
+		}
+		m.n, m.mean, m.m2, m.smallest, m.largest = int64(values[0]), values[1], values[2], values[3], values[4]
+		all = append(all, m)
+	}
+	return all, nil
 }

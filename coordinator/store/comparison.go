@@ -14,19 +14,22 @@ import (
 // changes.
 type comparison struct {
 	sweep.Select
-	// metrics are the columns of the table scores, by metric. described are the metrics of the
-	// trainer's description, and whether each has a goal: without one it is not compared.
-	metrics   map[string]int
+	number int64
+	// metrics are the numbers of the metrics that the trainer describes, below that of the first one
+	// without a column. described are all that it describes, and whether each has a goal: without one
+	// it is not compared.
+	metrics   map[string]int64
 	described map[string]bool
-	// diverged is what a diverged trial counts as in the means of a grid point; loss and accuracy are
-	// NaN if that is not known.
-	diverged struct{ score, loss, accuracy float64 }
+	// score is what a diverged trial counts as in the mean of a grid point. description has the
+	// metrics, and nothing else.
+	score       float64
+	description sweep.Description
 	// members are the names of Group as JSON writes them.
 	members []string
-	// parameters are the names of all parameters.
+	// parameters are the names of all parameters. columns are those with a column of trials, by their
+	// names as JSON writes them: the first ones that the sweep varies.
 	parameters map[string]bool
-	// open is set if the trainer reports metrics beyond those described.
-	open bool
+	columns    map[string]int
 }
 
 // comparison returns how the trials of a sweep are compared.
@@ -34,7 +37,6 @@ func (t *transaction) comparison(number int64) *comparison {
 	if known, ok := t.s.comparisons.Load(number); ok {
 		return known.(*comparison)
 	}
-	c := &comparison{parameters: map[string]bool{}}
 	var submission sweep.Submission
 	t.each(func(row database.Row) error {
 		var text []byte
@@ -46,19 +48,33 @@ func (t *transaction) comparison(number int64) *comparison {
 		}
 		return nil
 	}, `SELECT submission FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
-	c.Select, c.open = submission.Spec.Select, submission.Description.Open
+	c := newComparison(number, &submission)
+	if t.err == nil {
+		t.s.comparisons.Store(number, c)
+	}
+	return c
+}
+
+// newComparison returns how the trials of a sweep are compared by its first submission.
+func newComparison(number int64, submission *sweep.Submission) *comparison {
+	c := &comparison{number: number, Select: submission.Spec.Select, parameters: map[string]bool{},
+		columns: map[string]int{}}
 	for _, p := range submission.Description.Parameters {
 		c.parameters[p.Name] = true
 	}
 	for _, axis := range submission.Spec.Axes {
-		for _, p := range axis.Parameters {
+		for i := range axis.Parameters {
+			p := &axis.Parameters[i]
 			c.parameters[p.Name] = true
+			name := quoteName(p.Name)
+			varies := p.Values.Len() > 1 || p.Values.Distribution != nil
+			if _, known := c.columns[name]; !known && varies && p.Name != sweep.SeedParameter &&
+				len(c.columns) < len(parameterColumns) {
+				c.columns[name] = len(c.columns)
+			}
 		}
 	}
 	c.fill(&submission.Description)
-	if t.err == nil {
-		t.s.comparisons.Store(number, c)
-	}
 	return c
 }
 
@@ -72,36 +88,29 @@ func (c *comparison) fill(description *sweep.Description) {
 		c.Group = []string{"dataset", "model"}
 	}
 	for _, name := range c.Group {
-		text, err := sweep.CanonicalJSON(name)
-		if err == nil { // a text has a form
-			c.members = append(c.members, string(text))
-		}
+		c.members = append(c.members, quoteName(name))
 	}
-	c.metrics, c.described = map[string]int{}, map[string]bool{}
-	for i, name := range scoreColumns[:namedScores] {
-		c.metrics[name] = i
-	}
-	add := func(name string) {
-		if _, known := c.metrics[name]; !known && len(c.metrics) < len(scoreColumns) {
-			c.metrics[name] = len(c.metrics)
-		}
-	}
-	add(c.By)
+	c.metrics, c.described, c.description.Metrics = map[string]int64{c.By: 0}, map[string]bool{}, description.Metrics
 	for _, m := range description.Metrics {
-		if m.Summary && m.Goal != "" {
-			add(m.Name)
+		if _, known := c.metrics[m.Name]; !known && m.Summary && m.Goal != "" && len(c.metrics) < len(scoreColumns) {
+			c.metrics[m.Name] = int64(len(c.metrics))
 		}
 		c.described[m.Name] = m.Goal != ""
 	}
-	c.diverged.score = c.Diverged(description)
-	c.diverged.loss, c.diverged.accuracy = description.Diverged(meanLoss), description.Diverged(meanAccuracy)
+	c.score = c.Diverged(description)
 }
 
-// further reports whether a metric without a column in scores is stored in the table
-// metrics.
+// quoteName returns a name as JSON writes it.
+func quoteName(name string) string {
+	text, _ := sweep.CanonicalJSON(name) // a text has a form
+	return string(text)
+}
+
+// further reports whether a metric without a number in metrics gets one: not what the trainer describes
+// without a goal, and no parameter that is reported again.
 func (c *comparison) further(name string) bool {
 	compared, described := c.described[name]
-	return !c.parameters[name] && (compared || c.open && !described)
+	return !c.parameters[name] && (compared || !described)
 }
 
 // pointKey returns the key of a trial's grid point: the parameters, as canonical

@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"sweep/coordinator/store/database"
 	"sweep/sweep"
@@ -16,10 +14,6 @@ const fillable = 2000
 
 const (
 	nextUnscored = `SELECT sweep_no, next_index FROM unscored ORDER BY sweep_no LIMIT 1`
-
-	fillParameters = `UPDATE trials AS t
-		SET point_key = v.point_key, dataset = v.dataset, model = v.model, seed = v.seed, lr = v.lr, decay = v.decay,
-			batch = v.batch FROM {v} WHERE t.trial_no = v.trial_no`
 
 	loadUnscored = selectEntries + ` WHERE t.sweep_no = $1 AND t.trial_index >= $2 ORDER BY t.trial_index LIMIT $3`
 )
@@ -46,10 +40,7 @@ func (t *transaction) entries(number int64, text string, args ...any) (all []ent
 			return err
 		}
 		e.point, e.completed = by.pointKey(parameters), state == sweep.Completed
-		if err := e.parameters.UnmarshalJSON([]byte(parameters)); err != nil {
-			return fmt.Errorf("parameters of trial %d: %w", e.index, err)
-		}
-		e.seed, _ = wholeNumber(e.parameters[sweep.SeedParameter])
+		e.seed, e.parameters = by.parameterRow(parameters).seed.V, parameters
 		if len(summary) > len("{}") {
 			if err := json.Unmarshal(summary, &e.summary); err != nil {
 				return fmt.Errorf("summary of trial %d: %w", e.index, err)
@@ -70,6 +61,10 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 			return
 		}
 		t.claim(number)
+		by := t.comparison(number)
+		if next == 0 {
+			t.describeMetrics(by)
+		}
 		entries := t.entries(number, loadUnscored, number, next, int64(fillable))
 		if len(entries) == 0 {
 			t.run(`DELETE FROM unscored WHERE sweep_no = $1`, number)
@@ -77,10 +72,10 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 		}
 		values := make([]parameterRow, len(entries))
 		for i := range entries {
-			values[i] = parametersOf(entries[i].parameters)
+			values[i] = by.parameterRow(entries[i].parameters)
 		}
-		const columns = "trial_no, point_key, " + parameterColumns
-		t.run(fillParameters, database.Rows(len(entries), columns, func(i int, row []any) []any {
+		const columns = "trial_no, point_key, " + allParameterColumns
+		t.change("trials", 1, database.Rows(len(entries), columns, func(i int, row []any) []any {
 			return values[i].columns(append(row, &entries[i].trial, &entries[i].point))
 		}))
 		last := entries[len(entries)-1].index
@@ -88,54 +83,4 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 		t.run(`UPDATE unscored SET next_index = $1 WHERE sweep_no = $2`, last+1, number)
 	})
 	return more, err
-}
-
-// parameterColumns are the columns for parameters.
-const parameterColumns = "dataset, model, seed, batch, lr, decay"
-
-// parameterRow has the values of the columns for parameters, NULL where there is none of that
-// type.
-type parameterRow struct {
-	dataset, model sql.Null[string]
-	seed, batch    sql.Null[int64]
-	lr, decay      float64
-}
-
-func parametersOf(p sweep.Parameters) (v parameterRow) {
-	v.dataset.V, v.dataset.Valid = p["dataset"].(string)
-	v.model.V, v.model.Valid = p["model"].(string)
-	v.seed.V, v.seed.Valid = wholeNumber(p[sweep.SeedParameter])
-	v.batch.V, v.batch.Valid = wholeNumber(p["batch"])
-	v.lr, v.decay = number(p["lr"]), number(p["decay"])
-	return v
-}
-
-func (v *parameterRow) columns(row []any) []any {
-	return append(row, &v.dataset, &v.model, &v.seed, &v.batch, &v.lr, &v.decay)
-}
-
-func wholeNumber(value any) (int64, bool) {
-	const exact = 1e18
-	switch v := value.(type) {
-	case int64:
-		return v, v > -exact && v < exact
-	case int:
-		return int64(v), true
-	case float64:
-		return int64(v), v == float64(int64(v)) && v > -exact && v < exact
-	}
-	return 0, false
-}
-
-// number returns NaN if the value is not a number.
-func number(value any) float64 {
-	switch v := value.(type) {
-	case int64:
-		return float64(v)
-	case int:
-		return float64(v)
-	case float64:
-		return v
-	}
-	return math.NaN()
 }

@@ -71,10 +71,12 @@ func testFill(t *testing.T, address string) {
 		for _, text := range []string{
 			`SELECT * FROM scores ORDER BY sweep_no, trial_index`,
 			`SELECT * FROM metrics ORDER BY sweep_no, metric_no, trial_index`,
-			`SELECT * FROM best_trials ORDER BY sweep_id, model`,
+			`SELECT * FROM metric_names ORDER BY sweep_no, metric_no`,
+			`SELECT * FROM point_aggregates ORDER BY sweep_no, point_key`,
+			`SELECT * FROM best_trials ORDER BY sweep_id, trial_index`,
 			`SELECT sweep_id, model, selection, replicates, diverged, round(validation_loss * 1e9), round(test_accuracy * 1e9), round(test_accuracy_sd * 1e9)
 				FROM ucr_table ORDER BY sweep_id, model, selection`,
-			`SELECT trial_index, dataset, model, seed, lr FROM results ORDER BY sweep_id, trial_index`,
+			`SELECT trial_index, seed FROM results ORDER BY sweep_id, trial_index`,
 			`SELECT count(*), sum(point_key % 1000) FROM trials`,
 		} {
 			must(s.Query(ctx, text, func(_ []string, row []any) error {
@@ -87,7 +89,8 @@ func testFill(t *testing.T, address string) {
 	want := answers()
 	must(s.db.Update(ctx, func(tx database.Tx) error {
 		return tx.Script(ctx,
-			`DELETE FROM scores; DELETE FROM metrics; DELETE FROM point_aggregates; DELETE FROM groups; UPDATE trials SET point_key = NULL, dataset = NULL, model = NULL, seed = NULL, lr = NULL;
+			`DELETE FROM scores; DELETE FROM metrics; DELETE FROM point_aggregates; DELETE FROM groups;
+			DELETE FROM metric_names; UPDATE trials SET point_key = NULL, seed = NULL;
 			INSERT INTO unscored (sweep_no, next_index) SELECT sweep_no, 0 FROM sweeps`)
 	}))
 	more, err := s.fillPage(ctx) // and no further

@@ -23,7 +23,7 @@ type entry struct {
 	completed, diverged bool
 	// repeated is set if the sweep has the same trial already: it is not counted twice.
 	repeated       bool
-	parameters     sweep.Parameters
+	parameters     string // as JSON
 	summary        map[string]float64
 	parameterCount int64
 }
@@ -38,7 +38,8 @@ func (e *entry) metric(metric string) float64 {
 
 // score enters trials into the three tables.
 func (t *transaction) score(entries []entry) {
-	t.saveScores(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return len(e.summary) == 0 }))
+	names := t.numberMetrics(entries)
+	t.saveScores(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return len(e.summary) == 0 }), names)
 	entries = slices.DeleteFunc(entries, func(e entry) bool {
 		return !e.completed || e.repeated || !e.diverged && math.IsNaN(e.metric(t.comparison(e.sweep).By))
 	})
@@ -57,7 +58,7 @@ func (t *transaction) score(entries []entry) {
 			return
 		}
 		by := t.comparison(e.sweep)
-		a.add(by, e)
+		a.add(by, e, names)
 		if g := s.groups[sweepKey{e.sweep, a.group}]; !e.diverged {
 			g.addTrial(by, e)
 		}
@@ -159,7 +160,11 @@ func (s *scoring) load(entries []entry) {
 	}
 	s.each(func(row database.Row) error {
 		a := &aggregate{stored: true}
-		err := row.Scan(a.columns(nil)...)
+		var metrics []byte
+		err := row.Scan(append(a.columns(nil), &metrics)...)
+		if err == nil {
+			a.metrics, err = decodeMetrics(metrics)
+		}
 		s.aggregates[a.sweepKey] = a
 		return err
 	}, loadAggregates, sweepKeys("point_key", wanted))

@@ -10,16 +10,12 @@ import (
 	"sweep/coordinator/store/database"
 )
 
-// Metrics of trials are stored outside of JSON, so that sorting by one reads a narrow table:
-// eight of each sweep in columns of the table scores, one row per trial, and further ones in
-// the table metrics, one row per trial and metric.
+// Metrics of trials are stored outside of JSON, so that sorting by one reads a narrow table. Each
+// metric of a sweep has a number, in the table metric_names: the first ones are columns of the table
+// scores, one row per trial, and further ones are rows of the table metrics, one per trial and metric.
 
-// scoreColumns are the columns of scores: four with the name of their metric, which the views
-// show, and four for other metrics of a sweep.
-var scoreColumns = []string{"validation_loss", "validation_accuracy", "test_accuracy", "train_loss", "metric1",
-	"metric2", "metric3", "metric4"}
-
-const namedScores = 4
+// scoreColumns are the columns of scores, by the metric's number.
+var scoreColumns = [...]string{"metric0", "metric1", "metric2", "metric3", "metric4", "metric5", "metric6", "metric7"}
 
 // mostMetrics bounds how many metrics of a sweep are numbered. Sorting by another one reads
 // JSON.
@@ -32,132 +28,157 @@ type metricPlace struct {
 	number int64
 }
 
+// placeOf returns where the metric with a number is stored.
+func placeOf(number int64) *metricPlace {
+	if number < int64(len(scoreColumns)) {
+		return &metricPlace{column: scoreColumns[number]}
+	}
+	return &metricPlace{number: number}
+}
+
+// metricRow is a row of metrics.
+type metricRow struct {
+	entry  *entry
+	number int64
+	value  float64
+}
+
+// numbers are the numbers of metrics that are not described, by sweep and name.
+type numbers map[int64]map[string]int64
+
+// of returns the number of a sweep's metric, -1 if it has none.
+func (n numbers) of(by *comparison, name string) int64 {
+	if number, ok := by.metrics[name]; ok {
+		return number
+	}
+	if number, ok := n[by.number][name]; ok {
+		return number
+	}
+	return -1
+}
+
 // saveScores writes the metrics of trials.
-func (t *transaction) saveScores(entries []entry) {
-	if len(entries) == 0 {
+func (t *transaction) saveScores(entries []entry, names numbers) {
+	if len(entries) == 0 || t.err != nil {
 		return
 	}
 	values := make([]float64, len(entries)*len(scoreColumns))
 	for i := range values {
 		values[i] = math.NaN()
 	}
-	var further []furtherMetric
+	var further []metricRow
 	for i := range entries {
 		by := t.comparison(entries[i].sweep)
 		for name, value := range entries[i].summary {
-			if place, ok := by.metrics[name]; ok {
-				values[i*len(scoreColumns)+place] = value
-			} else if by.further(name) {
-				further = append(further, furtherMetric{entry: &entries[i], name: name, value: value})
+			switch number := names.of(by, name); {
+			case number >= int64(len(scoreColumns)):
+				further = append(further, metricRow{&entries[i], number, value})
+			case number >= 0:
+				values[i*len(scoreColumns)+int(number)] = value
 			}
 		}
 	}
-	t.insert("scores", database.Rows(len(entries), "sweep_no, trial_index, trial_no, "+strings.Join(scoreColumns, ", "),
-		func(i int, row []any) []any {
-			row = append(row, &entries[i].sweep, &entries[i].index, &entries[i].trial)
-			for place := range scoreColumns {
-				row = append(row, &values[i*len(scoreColumns)+place])
-			}
-			return row
-		}).WithoutEmpty())
-	t.saveFurther(further)
-}
-
-// furtherMetric is a row of metrics.
-type furtherMetric struct {
-	entry  *entry
-	name   string
-	number int64
-	value  float64
-}
-
-// saveFurther writes metrics that have no column. The rows of a metric are neighbours.
-func (t *transaction) saveFurther(rows []furtherMetric) {
-	if len(rows) == 0 || t.err != nil {
-		return
-	}
-	names := map[int64]map[string]int64{}
-	for i := range rows {
-		number := rows[i].entry.sweep
-		if names[number] == nil {
-			names[number] = map[string]int64{}
+	all := "sweep_no, trial_index, trial_no, " + strings.Join(scoreColumns[:], ", ")
+	t.insert("scores", database.Rows(len(entries), all, func(i int, row []any) []any {
+		row = append(row, &entries[i].sweep, &entries[i].index, &entries[i].trial)
+		for place := range scoreColumns {
+			row = append(row, &values[i*len(scoreColumns)+place])
 		}
-		names[number][rows[i].name] = -1
-	}
-	for number, wanted := range names {
-		t.numberMetrics(number, wanted)
-	}
-	for i := range rows {
-		rows[i].number = names[rows[i].entry.sweep][rows[i].name]
-	}
-	rows = slices.DeleteFunc(rows, func(r furtherMetric) bool { return r.number < 0 })
-	slices.SortFunc(rows, func(a, b furtherMetric) int {
+		return row
+	}).WithoutEmpty())
+	// The rows of a metric are neighbours.
+	slices.SortFunc(further, func(a, b metricRow) int {
 		return cmp.Or(cmp.Compare(a.entry.sweep, b.entry.sweep), cmp.Compare(a.number, b.number),
 			cmp.Compare(a.entry.index, b.entry.index))
 	})
 	const columns = "sweep_no, metric_no, trial_index, trial_no, value"
-	t.insert("metrics", database.Rows(len(rows), columns, func(i int, row []any) []any {
-		e := rows[i].entry
-		return append(row, &e.sweep, &rows[i].number, &e.index, &e.trial, &rows[i].value)
+	t.insert("metrics", database.Rows(len(further), columns, func(i int, row []any) []any {
+		e := further[i].entry
+		return append(row, &e.sweep, &further[i].number, &e.index, &e.trial, &further[i].value)
 	}))
 }
 
-// numberMetrics fills in the numbers of a sweep's metrics, and gives one to those that are
-// new, in the order of their names. Those beyond mostMetrics keep -1.
-func (t *transaction) numberMetrics(sweep int64, wanted map[string]int64) {
-	known := int64(0)
-	t.each(func(row database.Row) error {
-		var name string
-		var number int64
-		err := row.Scan(&name, &number)
-		if _, ok := wanted[name]; ok {
-			wanted[name] = number
-		}
-		known++
-		return err
-	}, `SELECT metric, metric_no FROM metric_names WHERE sweep_no = $1`, sweep)
-	var added []string
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if wanted[name] < 0 && known < mostMetrics {
-			wanted[name] = known
-			added = append(added, name)
-			known++
+// numberMetrics returns the numbers of the metrics of trials that their trainers do not describe, by
+// sweep and name. Those that are new get one in the order of their names; those beyond mostMetrics
+// have -1.
+func (t *transaction) numberMetrics(entries []entry) numbers {
+	names := numbers{}
+	for i := range entries {
+		by := t.comparison(entries[i].sweep)
+		for name := range entries[i].summary {
+			if _, known := by.metrics[name]; known || !by.further(name) {
+				continue
+			}
+			if names[by.number] == nil {
+				names[by.number] = map[string]int64{}
+			}
+			names[by.number][name] = -1
 		}
 	}
-	t.insert("metric_names", database.Rows(len(added), "sweep_no, metric, metric_no", func(i int, row []any) []any {
-		return append(row, &sweep, &added[i], new(wanted[added[i]]))
-	}))
+	for sweep, wanted := range names {
+		known := int64(0)
+		t.each(func(row database.Row) error {
+			var name string
+			var number int64
+			err := row.Scan(&name, &number)
+			if _, ok := wanted[name]; ok {
+				wanted[name] = number
+			}
+			known++
+			return err
+		}, `SELECT metric, metric_no FROM metric_names WHERE sweep_no = $1`, sweep)
+		var added []string
+		for _, name := range slices.Sorted(maps.Keys(wanted)) {
+			if wanted[name] < 0 && known < mostMetrics {
+				wanted[name] = known
+				added = append(added, name)
+				known++
+			}
+		}
+		t.nameMetrics(t.comparison(sweep), added, wanted)
+	}
+	return names
+}
+
+// describeMetrics writes the numbers of the metrics that a sweep's trainer describes.
+func (t *transaction) describeMetrics(by *comparison) {
+	t.nameMetrics(by, slices.SortedFunc(maps.Keys(by.metrics), func(a, b string) int {
+		return cmp.Compare(by.metrics[a], by.metrics[b])
+	}), by.metrics)
+}
+
+func (t *transaction) nameMetrics(by *comparison, names []string, numbers map[string]int64) {
+	t.insert("metric_names", database.Rows(len(names), "sweep_no, metric, metric_no, diverged",
+		func(i int, row []any) []any {
+			return append(row, &by.number, &names[i], new(numbers[names[i]]), new(by.description.Diverged(names[i])))
+		}))
 }
 
 // metrics returns a function that finds where a metric is stored, if all the sweeps store it
 // in the same place; else it returns nil.
-func (t *transaction) metrics(numbers []int64) func(name string) *metricPlace {
+func (t *transaction) metrics(sweeps []int64) func(name string) *metricPlace {
 	places := map[string]*metricPlace{}
 	return func(name string) *metricPlace {
 		if _, asked := places[name]; !asked {
-			places[name] = t.metricPlace(numbers, name)
+			places[name] = t.metricPlace(sweeps, name)
 		}
 		return places[name]
 	}
 }
 
-func (t *transaction) metricPlace(numbers []int64, name string) (place *metricPlace) {
-	if len(numbers) == 0 && slices.Contains(scoreColumns[:namedScores], name) {
-		return &metricPlace{column: name}
-	}
-	for i, number := range numbers {
-		var found metricPlace
-		if column, ok := t.comparison(number).metrics[name]; ok {
-			found.column = scoreColumns[column]
-		} else if !t.comparison(number).further(name) ||
-			!t.one([]any{&found.number}, `SELECT metric_no FROM metric_names WHERE sweep_no = $1 AND metric = $2`,
-				number, name) {
+func (t *transaction) metricPlace(sweeps []int64, name string) (place *metricPlace) {
+	const numberOf = `SELECT metric_no FROM metric_names WHERE sweep_no = $1 AND metric = $2`
+	for i, sweep := range sweeps {
+		by := t.comparison(sweep)
+		number, described := by.metrics[name]
+		if !described && (!by.further(name) || !t.one([]any{&number}, numberOf, sweep, name)) {
 			return nil
 		}
-		if i > 0 && found != *place {
+		found := placeOf(number)
+		if i > 0 && *found != *place {
 			return nil
 		}
-		place = &found
+		place = found
 	}
 	return place
 }

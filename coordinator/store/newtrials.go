@@ -116,7 +116,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 	reused := false
 	by := p.comparison(p.number)
 	const columns = "sweep_no, trial_index, state, diverged, finished_at, source_no, fingerprint, dataset_digest, " +
-		"class_no, parameters, point_key, " + parameterColumns
+		"class_no, parameters, point_key, " + allParameterColumns
 	values := make([]struct {
 		source
 		state    string
@@ -139,7 +139,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 		if v.state == string(sweep.Pending) {
 			p.s.taken.back(class, trial.Index)
 		}
-		v.parameterRow = parametersOf(trial.Parameters)
+		v.parameterRow = by.parameterRow(p.parameters[i])
 	}
 	p.addClasses(deltas, requirements)
 	p.insert("trials", database.Rows(len(p.trials), columns, func(i int, row []any) []any {

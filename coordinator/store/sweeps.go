@@ -38,6 +38,7 @@ func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Su
 		}
 		t.run(`INSERT INTO counters (sweep_no) VALUES ($1)`, number)
 		t.insertGrid(number, 0, 0, submission, points)
+		t.describeMetrics(newComparison(number, submission))
 		t.finish(number)
 	})
 	return created, err

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
@@ -61,33 +60,30 @@ func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecor
 			v.add(c.name, c.text)
 		}
 	}
+	by := t.comparison(number)
 	for _, p := range parameters {
 		delete(v.names, strings.ToLower(p.name))
-		v.add(p.name, memberOf("t.parameters", p.name, p.kind))
+		v.add(p.name, by.parameterOf(p))
 	}
-	by := t.comparison(number)
+	type metric struct {
+		name   string
+		number int64
+	}
+	numbered := collect(t, func(m *metric) []any { return []any{&m.name, &m.number} },
+		`SELECT metric, metric_no FROM metric_names WHERE sweep_no = $1
+		ORDER BY CASE WHEN metric_no < $2 THEN metric_no ELSE $2 END, metric`, number, len(scoreColumns))
 	for _, m := range record.Grids[0].Submission.Description.Metrics {
-		if _, compared := by.metrics[m.Name]; m.Summary && !compared {
+		if m.Summary && !slices.ContainsFunc(numbered, func(n metric) bool { return n.name == m.Name }) {
 			v.add(m.Name, memberOf("o.summary", m.Name, sweep.NumberType))
 		}
 	}
-	inColumns := make([]string, len(scoreColumns))
-	for name, place := range by.metrics {
-		inColumns[place] = name
-	}
-	for place, name := range inColumns {
-		if described := record.Grids[0].Submission.Description.Metric(name) != nil; name != "" &&
-			(described || place >= namedScores || name == by.By) {
-			v.add(name, "c."+scoreColumns[place])
+	for _, m := range numbered {
+		if place := placeOf(m.number); place.column != "" {
+			v.add(m.name, "c."+place.column)
+		} else {
+			v.addFurther(m.name, number, m.number)
 		}
 	}
-	t.each(func(row database.Row) error {
-		var name string
-		var metric int64
-		err := row.Scan(&name, &metric)
-		v.addFurther(name, number, metric)
-		return err
-	}, `SELECT metric, metric_no FROM metric_names WHERE sweep_no = $1 ORDER BY metric`, number)
 	fmt.Fprintf(&v.text,
 		"\nFROM trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no%s\nWHERE t.sweep_no = %d",
 		joinScores+v.joins.String(), number)

@@ -174,6 +174,16 @@ func contains(t *testing.T, where string, got, want any) {
 	}
 }
 
+// firstColumns are columns that the first version's views had beside parameters and summary.
+const firstColumns = `parameters ->> 'dataset' AS dataset, parameters ->> 'model' AS model,
+	CAST(parameters ->> 'lr' AS double precision) AS lr, CAST(parameters ->> 'decay' AS double precision) AS decay,
+	CAST(parameters ->> 'batch' AS bigint) AS batch,
+	CAST(summary ->> 'validation_loss' AS double precision) AS validation_loss,
+	CAST(summary ->> 'validation_accuracy' AS double precision) AS validation_accuracy,
+	1 - CAST(summary ->> 'validation_accuracy' AS double precision) AS validation_error,
+	CAST(summary ->> 'test_accuracy' AS double precision) AS test_accuracy,
+	CAST(summary ->> 'train_loss' AS double precision) AS train_loss`
+
 // snapshot is all that can be read from a store, as the first version wrote it
 // down.
 func snapshot(t *testing.T, s sweep.Store) map[string]any {
@@ -204,9 +214,9 @@ func snapshot(t *testing.T, s sweep.Store) map[string]any {
 	}))
 	all["trials"] = trials
 	for name, text := range map[string]string{
-		"results":     `SELECT * FROM results ORDER BY sweep_id, trial_index`,
+		"results":     `SELECT r.*, ` + firstColumns + ` FROM results AS r ORDER BY sweep_id, trial_index`,
 		"curves":      `SELECT * FROM curves ORDER BY sweep_id, trial_index, metric, step`,
-		"best_trials": `SELECT * FROM best_trials ORDER BY sweep_id, dataset, model`,
+		"best_trials": `SELECT r.*, ` + firstColumns + ` FROM best_trials AS r ORDER BY sweep_id, dataset, model`,
 		"ucr_table":   `SELECT * FROM ucr_table ORDER BY sweep_id, dataset, model, selection`,
 		"executions":  `SELECT * FROM executions ORDER BY trial_no, execution`,
 		"faults":      `SELECT * FROM reproducibility_faults`,

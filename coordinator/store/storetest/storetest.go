@@ -135,8 +135,9 @@ func submission(name string) *sweep.Submission {
 		Source: "name: " + name + "\n",
 		Description: sweep.Description{
 			Name: "noop", Version: "1", ResultVersion: "1",
-			Parameters: []sweep.ParameterSchema{{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: &low}},
-			Metrics:    []sweep.MetricSchema{{Name: "loss", Goal: "minimize", Curve: true}},
+			Parameters: []sweep.ParameterSchema{{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: &low},
+				{Name: "both", Type: sweep.AnyType}},
+			Metrics: []sweep.MetricSchema{{Name: "loss", Goal: "minimize", Curve: true}},
 		},
 		Datasets: map[string]string{`{"dataset":"CBF"}`: "d1"},
 		Flops:    1e12,

@@ -97,14 +97,15 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 	}
 	sd := math.Sqrt(2 * 0.125 * 0.125)
 	for sql, want := range map[string][][]any{
-		`SELECT dataset, model, trial_index, validation_loss, test_accuracy, seed, lr, decay, batch, validation_error
-			FROM best_trials
-		WHERE sweep_id = 's1' AND dataset IN ('Adiac', 'CBF', 'mnist', 'permuted-MNIST') ORDER BY dataset, model`: {
-			{"Adiac", "lstm", int64(11), 2.0, 0.25, int64(1), 0.1, 1.0, int64(16), 0.25},
-			{"CBF", "lstm", int64(6), 0.5, 0.5, int64(1), 0.1, 1.0, int64(16), 0.25},
-			{"CBF", "rnn", int64(0), 0.125, 0.75, int64(1), 0.1, 1.0, int64(16), 0.25},
-			{"mnist", "rnn", int64(13), 0.25, 0.75, int64(2), 0.1, 1.0, int64(16), 0.25},
-			{"permuted-MNIST", "rnn", int64(14), 0.5, 0.5, int64(1), 0.1, 1.0, int64(16), 0.25},
+		`SELECT parameters ->> 'dataset' AS dataset, parameters ->> 'model' AS model, trial_index, score, ties, seed,
+			best_epoch FROM best_trials
+		WHERE sweep_id = 's1' AND parameters ->> 'dataset' IN ('Adiac', 'CBF', 'mnist', 'permuted-MNIST')
+			ORDER BY 1, 2`: {
+			{"Adiac", "lstm", int64(11), 2.0, int64(0), int64(1), int64(3)},
+			{"CBF", "lstm", int64(6), 0.5, int64(0), int64(1), int64(3)},
+			{"CBF", "rnn", int64(0), 0.125, int64(0), int64(1), int64(3)},
+			{"mnist", "rnn", int64(13), 0.25, int64(0), int64(2), int64(3)},
+			{"permuted-MNIST", "rnn", int64(14), 0.5, int64(0), int64(1), int64(3)},
 		},
 		`SELECT dataset, model, selection, replicates, diverged, validation_loss, test_accuracy, test_accuracy_sd,
 			parameter_count, trial_index
@@ -131,33 +132,32 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"rnn"}`},
 		},
 		// A point whose replicates all diverged has no row.
-		`SELECT dataset, model, metric, n, mean, sd, smallest, largest, diverged, grid_point FROM point_means
-			WHERE sweep_id = 's1' AND dataset IN ('CBF', 'Adiac') AND (model = 'lstm' OR dataset = 'Adiac')
+		`SELECT metric, n, mean, sd, smallest, largest, diverged, grid_point FROM point_means
+			WHERE sweep_id = 's1' AND (grid_point LIKE '%"CBF"%"lstm"%' OR grid_point LIKE '%"Adiac"%')
 				AND metric IN ('validation_loss', 'train_size', 'clock')
-			ORDER BY dataset, model, metric`: {
-			{"Adiac", "lstm", "clock", int64(1), 1e9 + 2, nil, 1e9 + 2, 1e9 + 2, int64(0),
+			ORDER BY grid_point, metric`: {
+			{"clock", int64(1), 1e9 + 2, nil, 1e9 + 2, 1e9 + 2, int64(0),
 				`{"batch":16,"dataset":"Adiac","decay":1,"lr":0.1,"model":"lstm"}`},
-			{"Adiac", "lstm", "train_size", int64(1), 30.0, nil, 30.0, 30.0, int64(0),
+			{"train_size", int64(1), 30.0, nil, 30.0, 30.0, int64(0),
 				`{"batch":16,"dataset":"Adiac","decay":1,"lr":0.1,"model":"lstm"}`},
-			{"Adiac", "lstm", "validation_loss", int64(1), 2.0, nil, 2.0, 2.0, int64(0),
+			{"validation_loss", int64(1), 2.0, nil, 2.0, 2.0, int64(0),
 				`{"batch":16,"dataset":"Adiac","decay":1,"lr":0.1,"model":"lstm"}`},
-			{"CBF", "lstm", "clock", int64(2), 1e9 + 0.625, sd, 1e9 + 0.5, 1e9 + 0.75, int64(0),
+			{"clock", int64(2), 1e9 + 0.625, sd, 1e9 + 0.5, 1e9 + 0.75, int64(0),
 				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"lstm"}`},
-			{"CBF", "lstm", "train_size", int64(2), 30.0, 0.0, 30.0, 30.0, int64(0),
+			{"train_size", int64(2), 30.0, 0.0, 30.0, 30.0, int64(0),
 				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"lstm"}`},
-			{"CBF", "lstm", "validation_loss", int64(2), 0.625, sd, 0.5, 0.75, int64(0),
+			{"validation_loss", int64(2), 0.625, sd, 0.5, 0.75, int64(0),
 				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"lstm"}`},
 		},
 		`SELECT n, mean, sd, diverged FROM point_means
-			WHERE dataset = 'CBF' AND model = 'rnn' AND metric = 'validation_loss' ORDER BY mean`: {
+			WHERE grid_point LIKE '%"CBF"%"rnn"%' AND metric = 'validation_loss' ORDER BY mean`: {
 			{int64(1), 0.1875, nil, int64(1)}, {int64(2), 0.375, sd, int64(0)},
 			{int64(2), 0.5625, math.Sqrt(2 * 0.4375 * 0.4375), int64(0)},
 		},
 		`SELECT metric, n, mean FROM point_means WHERE sweep_name = 'views' AND metric = 'reward'`: {
 			{"reward", int64(1), 5.0}},
-		`SELECT dataset, model, lr, seed, batch, validation_loss FROM results WHERE trial_index = 19`: {{nil, nil,
-			nil, nil, nil, nil}},
-		`SELECT count(*) FROM curves`: {{int64(0)}},
+		`SELECT seed FROM results WHERE trial_index = 19`: {{nil}},
+		`SELECT count(*) FROM curves`:                     {{int64(0)}},
 	} {
 		if got := f.rows(sql); !equalRows(got, want) {
 			t.Errorf("%s:\n got %v\nwant %v", sql, got, want)
@@ -167,13 +167,10 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 		"results": "sweep_id sweep_name trial_index state diverged parameters summary best_epoch parameter_count " +
 			"kernel_level seconds flops " +
 			"weights_digest digest executions charged worker reused_from_sweep reused_from_index error queued_at " +
-			"started_at finished_at fingerprint " +
-			"dataset model seed lr decay batch validation_loss validation_accuracy validation_error test_accuracy " +
-			"train_loss",
-		"best_trials": "sweep_id sweep_name dataset model trial_index validation_loss validation_accuracy " +
-			"validation_error test_accuracy train_loss " +
-			"best_epoch parameter_count seed lr decay batch seconds kernel_level weights_digest parameters summary ties",
-		"point_means": "sweep_id sweep_name dataset model metric n mean sd smallest largest diverged grid_point",
+			"started_at finished_at fingerprint seed",
+		"best_trials": "sweep_id sweep_name trial_index score ties seed best_epoch parameter_count seconds kernel_level " +
+			"weights_digest parameters summary",
+		"point_means": "sweep_id sweep_name metric n mean sd smallest largest diverged grid_point",
 		"ucr_table": "sweep_id sweep_name dataset model selection replicates diverged validation_loss test_accuracy " +
 			"test_accuracy_sd " +
 			"parameter_count train_size test_size length classes depth trial_index grid_point ties",
