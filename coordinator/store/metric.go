@@ -113,9 +113,16 @@ func (t *transaction) numberMetrics(entries []entry) numbers {
 				names[by.number] = map[string]int64{}
 			}
 			names[by.number][name] = -1
+			if number, read := by.numbers.Load(name); read {
+				names[by.number][name] = number.(int64)
+			}
 		}
 	}
 	for sweep, wanted := range names {
+		if !slices.Contains(slices.Collect(maps.Values(wanted)), -1) {
+			continue // all are known
+		}
+		by := t.comparison(sweep)
 		known := int64(0)
 		t.each(func(row database.Row) error {
 			var name string
@@ -123,6 +130,7 @@ func (t *transaction) numberMetrics(entries []entry) numbers {
 			err := row.Scan(&name, &number)
 			if _, ok := wanted[name]; ok {
 				wanted[name] = number
+				by.numbers.Store(name, number) // others have committed it
 			}
 			known++
 			return err
@@ -135,7 +143,7 @@ func (t *transaction) numberMetrics(entries []entry) numbers {
 				known++
 			}
 		}
-		t.nameMetrics(t.comparison(sweep), added, wanted)
+		t.nameMetrics(by, added, wanted)
 	}
 	return names
 }
