@@ -36,7 +36,7 @@ type metricAggregate struct {
 }
 
 // add adds a replicate.
-func (a *aggregate) add(by *comparison, e *entry, names numbers) {
+func (a *aggregate) add(by *comparison, e *entry, names metricNumbers) {
 	if a.replicates == 0 || e.index < a.first {
 		a.first = e.index
 	}
@@ -56,7 +56,7 @@ func (a *aggregate) add(by *comparison, e *entry, names numbers) {
 }
 
 // addMetrics adds the metrics of a replicate.
-func (a *aggregate) addMetrics(by *comparison, e *entry, names numbers) {
+func (a *aggregate) addMetrics(by *comparison, e *entry, names metricNumbers) {
 	if a.metrics == nil {
 		a.metrics = make([]metricAggregate, 0, len(e.summary))
 	}

@@ -21,8 +21,8 @@ type comparison struct {
 	// it is not compared.
 	metrics   map[string]int64
 	described map[string]bool
-	// numbers are the numbers of other metrics, as far as they were read: they never change.
-	numbers sync.Map
+	// undescribed are the numbers of other metrics, as far as they were read: they never change.
+	undescribed sync.Map
 	// score is what a diverged trial counts as in the mean of a grid point. description has the
 	// metrics, and nothing else.
 	score       float64

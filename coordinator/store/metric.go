@@ -43,11 +43,11 @@ type metricRow struct {
 	value  float64
 }
 
-// numbers are the numbers of metrics that are not described, by sweep and name.
-type numbers map[int64]map[string]int64
+// metricNumbers are the numbers of metrics that are not described, by sweep and name.
+type metricNumbers map[int64]map[string]int64
 
 // of returns the number of a sweep's metric, -1 if it has none.
-func (n numbers) of(by *comparison, name string) int64 {
+func (n metricNumbers) of(by *comparison, name string) int64 {
 	if number, ok := by.metrics[name]; ok {
 		return number
 	}
@@ -58,7 +58,7 @@ func (n numbers) of(by *comparison, name string) int64 {
 }
 
 // saveScores writes the metrics of trials.
-func (t *transaction) saveScores(entries []entry, names numbers) {
+func (t *transaction) saveScores(entries []entry, names metricNumbers) {
 	if len(entries) == 0 || t.err != nil {
 		return
 	}
@@ -101,8 +101,8 @@ func (t *transaction) saveScores(entries []entry, names numbers) {
 // numberMetrics returns the numbers of the metrics of trials that their trainers do not describe, by
 // sweep and name. Those that are new get one in the order of their names; those beyond mostMetrics
 // have -1.
-func (t *transaction) numberMetrics(entries []entry) numbers {
-	names := numbers{}
+func (t *transaction) numberMetrics(entries []entry) metricNumbers {
+	names := metricNumbers{}
 	for i := range entries {
 		by := t.comparison(entries[i].sweep)
 		for name := range entries[i].summary {
@@ -113,7 +113,7 @@ func (t *transaction) numberMetrics(entries []entry) numbers {
 				names[by.number] = map[string]int64{}
 			}
 			names[by.number][name] = -1
-			if number, read := by.numbers.Load(name); read {
+			if number, read := by.undescribed.Load(name); read {
 				names[by.number][name] = number.(int64)
 			}
 		}
@@ -130,7 +130,7 @@ func (t *transaction) numberMetrics(entries []entry) numbers {
 			err := row.Scan(&name, &number)
 			if _, ok := wanted[name]; ok {
 				wanted[name] = number
-				by.numbers.Store(name, number) // others have committed it
+				by.undescribed.Store(name, number) // others have committed it
 			}
 			known++
 			return err

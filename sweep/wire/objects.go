@@ -47,6 +47,9 @@ type Objects struct {
 	size int64
 	// boxes has the open buckets by name.
 	boxes sync.Map
+	// sizing holds a token while a bucket gets its share of the servers' storage: the next one's depends
+	// on it.
+	sizing chan struct{}
 }
 
 // Objects returns the artifact store in the buckets NAME_POOL, limited to size bytes each. If size
@@ -55,7 +58,7 @@ func (w *Wire) Objects(name string, size int64) (*Objects, error) {
 	if !bucketName.MatchString(name) {
 		return nil, fmt.Errorf("bucket %q: a name has letters, digits, _ and -", name)
 	}
-	return &Objects{wire: w, name: name, size: size}, nil
+	return &Objects{wire: w, name: name, size: size, sizing: make(chan struct{}, 1)}, nil
 }
 
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,6 +137,35 @@ func TestObjectsLeaveRoom(t *testing.T) {
 		default:
 			t.Errorf("stream %s is left", name)
 		}
+	}
+}
+
+// The buckets of pools that are prepared at the same time leave room, too: each sees the others' shares.
+func TestObjectsAtTheSameTime(t *testing.T) {
+	const room = 16 << 20
+	w, js := smallServer(t, room)
+	objects, err := w.Objects(wire.DefaultBucket, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pools := []string{"cpu", "gpu", "big", "tpu"}
+	var all sync.WaitGroup
+	for _, pool := range pools {
+		all.Go(func() {
+			if err := objects.Prepare(t.Context(), pool); err != nil {
+				t.Errorf("pool %s: %v", pool, err)
+			}
+		})
+	}
+	all.Wait()
+	var sizes []int64
+	for _, pool := range pools {
+		most, _ := bucketSize(t, js, pool)
+		sizes = append(sizes, most)
+	}
+	slices.Sort(sizes)
+	if want := []int64{room / 32, room / 16, room / 8, room / 4}; !slices.Equal(sizes, want) {
+		t.Errorf("the buckets may have %v bytes, want %v", sizes, want)
 	}
 }
 

@@ -82,6 +82,14 @@ func (o *Objects) Prepare(ctx context.Context, pool string) error {
 }
 
 func (o *Objects) prepare(ctx context.Context, bucket string) error {
+	if o.size == 0 {
+		select {
+		case o.sizing <- struct{}{}:
+			defer func() { <-o.sizing }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	var stream jetstream.Stream
 	err := bounded(ctx, func(ctx context.Context) (err error) {
 		stream, err = o.wire.js.Stream(ctx, streamPrefix+bucket)
