@@ -371,6 +371,8 @@ func TestClusterCommands(t *testing.T) {
 		{args: []string{"export"}, stdout: []string{"parameter.lr"}},
 		{args: []string{"sql", "SELECT count(*) AS n FROM results WHERE state = 'completed'"}, stdout: []string{"12"}},
 		{args: []string{"sql", "DELETE FROM trials"}, code: exitFailure, stderr: []string{"that reads"}},
+		{args: []string{"sql", "SELECT model FROM results"}, code: exitFailure, stderr: []string{`"model"`, "--sweep NAME"}},
+		{args: []string{"sql", "SELECT * FROM t"}, code: exitFailure, stderr: []string{`"t"`, "--sweep NAME"}},
 		{args: []string{"pause", "nothing"}, code: exitNotFound, stderr: []string{"nothing"}},
 		{args: []string{"resume", "latest"}, code: exitFailure, stderr: []string{"only a paused sweep"}},
 		{args: []string{"submit", failing, "--watch"}, code: exitTrials, stderr: []string{"1 failed"}},
