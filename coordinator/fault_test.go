@@ -22,6 +22,7 @@ import (
 
 	"sweep/coordinator/schedule"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 )
@@ -169,6 +170,62 @@ func TestReleasedTrialStartsAgainSoon(t *testing.T) {
 	id := b.submit(c, submission("released", 0, 5))
 	b.finish(c, id)
 	b.check(id, 5)
+}
+
+// lateReports returns from recording a release when a trial has been taken since.
+type lateReports struct {
+	sweep.Store
+	released atomic.Bool
+	taken    chan struct{}
+	once     sync.Once
+}
+
+func (s *lateReports) Record(ctx context.Context, events []sweep.Event) (sweep.RecordReport, error) {
+	release := slices.ContainsFunc(events, func(e sweep.Event) bool { return e.Kind == sweep.EventReleased })
+	s.released.Store(s.released.Load() || release)
+	report, err := s.Store.Record(ctx, events)
+	if release {
+		select {
+		case <-s.taken:
+		case <-ctx.Done():
+		}
+	}
+	return report, err
+}
+
+func (s *lateReports) TakePending(ctx context.Context, id string, class, limit int) ([]sweep.Trial, error) {
+	trials, err := s.Store.TakePending(ctx, id, class, limit)
+	if s.released.Load() && len(trials) > 0 {
+		s.once.Do(func() { close(s.taken) })
+	}
+	return trials, err
+}
+
+// A trial that was given back is dispatched again before the schedule hears of that.
+func TestReleasedTrialIsTakenBeforeItIsHeardOf(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.useAckWait(patience)
+	store := &lateReports{Store: b.store, taken: make(chan struct{})}
+	c, _ := b.start(Options{Store: store, Lease: time.Hour}) // which brings nothing back within the test
+	w := &crew{b: b}
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		if store.released.Load() {
+			return w.report(ctx, d)
+		}
+		e := event(sweep.EventReleased, d.TrialID, newExecution())
+		e.Release = &sweep.Release{Charged: true, Reason: "killed"}
+		if err := w.publish(ctx, e); err != nil {
+			return err
+		}
+		sweeptest.Receive(t, "the trial is taken again", store.taken)
+		pause(ctx, 3*schedule.DuplicatePause)
+		return d.DoubleAck(ctx)
+	}
+	w.start()
+	id := b.submit(c, submission("late", 0, 1))
+	b.finish(c, id)
+	b.check(id, 1)
 }
 
 // A trial that keeps ending without a result fails after its attempts.

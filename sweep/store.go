@@ -49,7 +49,7 @@ type Queue interface {
 	// order, and returns them; those that another process put back may come last. It
 	// takes none of a sweep that is no longer active.
 	TakePending(ctx context.Context, id string, class, limit int) ([]Trial, error)
-	// Requeue puts the queued or running ones of these trials back to pending.
+	// Requeue puts the queued ones of these trials back to pending.
 	Requeue(ctx context.Context, trials []TrialID) (int64, error)
 	// SetWaiting records whether no worker can run what is left of an active sweep, and
 	// why.
@@ -81,7 +81,7 @@ type Reconciler interface {
 	// as before.
 	Unheard(ctx context.Context, before time.Time, after *TrialID, limit int) ([]Heard, error)
 	// RequeueUnheard puts back those of them that were not queued or heard of again
-	// since Unheard returned them.
+	// since Unheard returned them. Those without a time it puts back in any case.
 	RequeueUnheard(ctx context.Context, trials []Heard) (int64, error)
 }
 

@@ -23,7 +23,8 @@ type Write struct {
 	Classes []sweep.ClassBacklog
 }
 
-// Requeue makes trials pending again: Trials, and those of Lost without an event since.
+// Requeue makes trials pending again: those of Trials that are queued, and those of Lost without an event
+// since.
 type Requeue struct {
 	Trials []sweep.TrialID
 	Lost   []sweep.Heard

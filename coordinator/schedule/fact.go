@@ -20,7 +20,8 @@ type Running struct {
 	Execution string
 }
 
-// Heard says that events arrived by which trials no longer wait in a queue.
+// Heard says that events arrived by which trials no longer wait in a queue. A trial that was given back
+// by such an event may be dispatched again before the schedule hears of the event.
 type Heard struct{ Trials []sweep.TrialID }
 
 // Lost says that the jobs of trials are gone, unless an event of a trial arrived since.
@@ -240,7 +241,7 @@ func (f Published) apply(s *State) {
 	}
 	back := func(ids []sweep.TrialID) (waiting []sweep.TrialID) {
 		for _, id := range ids {
-			if s.jobs[id].queue == f.Queue && !f.Stored[id] { // otherwise an event has arrived meanwhile
+			if s.waitsIn(id, f.Queue) && !f.Stored[id] {
 				s.drop(id)
 				waiting = append(waiting, id)
 			}

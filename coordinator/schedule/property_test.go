@@ -81,6 +81,8 @@ func (w *world) events() map[string]func(*rapid.T) {
 		"take": some(func(t *rapid.T, id string) { w.work(id, rapid.Bool().Draw(t, "started")) }),
 		"run":  some(func(_ *rapid.T, id string) { w.work(id, true) }),
 		"end":  some(func(_ *rapid.T, id string) { w.end(id) }),
+		"back": some(func(t *rapid.T, id string) { w.release(id, rapid.Bool().Draw(t, "late")) }),
+		"late": func(*rapid.T) { w.tellLate() },
 		"priority": sweeps(func(t *rapid.T, id string) {
 			w.sweeps[id].Priority = rapid.IntRange(0, 2).Draw(t, "priority")
 		}),
@@ -128,6 +130,7 @@ func (w *world) verify(t *rapid.T) {
 // peace has everything work, and a worker for everything that somebody can run.
 func (w *world) peace(t *rapid.T) {
 	w.down = false
+	w.tellLate()
 	for _, pool := range pools {
 		w.setBroker(pool, "")
 	}
@@ -188,6 +191,30 @@ func (w *world) replay(t *rapid.T) {
 		if decided := w.showAll(again.Step(step.now, step.facts...)); decided != step.decided {
 			t.Fatalf("facts replay: step %d decides\n%swhere it decided\n%s", i, decided, step.decided)
 		}
+	}
+}
+
+// A trial that was given back is dispatched again before the state hears of that, and while a worker still
+// has its old job. It starts when that job is acknowledged.
+func TestLateRelease(t *testing.T) {
+	w := newWorld(4, 4, false)
+	w.sweeps["a"] = &sweep.Backlog{Sweep: "a", Pool: "cpu", State: sweep.SweepActive, Grids: 1, Unwritten: 1}
+	w.classes["a"] = []string{"t"}
+	w.join("w", "cpu", 2, "t")
+	w.tell(Changed{})
+	w.take("w", true)
+	w.release("w", true)
+	w.pass(LookInterval + time.Second)
+	if len(w.late) > 0 {
+		t.Fatal("the trial was not dispatched again")
+	}
+	w.end("w")
+	w.pass(time.Second)
+	if !w.take("w", true) {
+		t.Error("the trial has no job")
+	}
+	for _, err := range w.broken {
+		t.Error(err)
 	}
 }
 

@@ -99,6 +99,14 @@ func (s *State) Expects(id sweep.TrialID) bool {
 // Publishing reports whether a trial's job is being published: the broker may not have it yet.
 func (s *State) Publishing(id sweep.TrialID) bool { return s.jobs[id].publishing }
 
+// waitsIn reports whether a trial that the broker says has no job in a queue may still wait for one: it
+// has no other job. It may have one of which nothing is known, because a late Heard was of an earlier
+// job. Requeue then moves it only if it is queued in the database.
+func (s *State) waitsIn(id sweep.TrialID, q Queue) bool {
+	j, there := s.jobs[id]
+	return !there || j.queue == q
+}
+
 // put notes that a trial's job is in a queue, or being published.
 func (s *State) put(id sweep.TrialID, j job) {
 	s.drop(id)
@@ -155,13 +163,14 @@ func (s *State) withdrawn(q Queue, taken []sweep.TrialID, sweeps []string) (back
 	for _, id := range taken {
 		waited[id] = true
 	}
-	for id, j := range s.jobs {
-		switch {
-		case j.queue != q || !slices.Contains(sweeps, id.Sweep):
-		case waited[id]:
+	for id := range waited {
+		if s.waitsIn(id, q) {
 			back = append(back, id)
 			s.drop(id)
-		default:
+		}
+	}
+	for id, j := range s.jobs {
+		if j.queue == q && slices.Contains(sweeps, id.Sweep) {
 			j.delivered = s.now
 			s.jobs[id] = j
 		}

@@ -36,6 +36,9 @@ type world struct {
 	mode   map[string]string
 	held   map[string][]func()
 	told   []Fact
+	// late are facts that the state has not been told of yet; lost are trials whose jobs went with their queue.
+	late []Fact
+	lost []sweep.Heard
 
 	// The workers that live; silent ones are not heard of.
 	workers     map[string]*hand
@@ -70,8 +73,8 @@ type trial struct {
 	id    sweep.TrialID
 	class int
 	state sweep.State
-	// inHand says that a worker has its job.
-	inHand bool
+	// inHand says that a worker has its job, released that it has given the trial back nevertheless.
+	inHand, released bool
 }
 
 // hand is a worker.
@@ -215,6 +218,11 @@ func (w *world) brokers(a Action) Fact {
 		}
 	case Remove:
 		if done.Err == nil {
+			for _, id := range w.queues[a.Queue] {
+				if w.trials[id].state == sweep.Queued && !w.state.Expects(id) { // as the reconciler finds
+					w.lost = append(w.lost, sweep.Heard{TrialID: id})
+				}
+			}
 			delete(w.queues, a.Queue)
 		}
 	case Purge:
@@ -264,7 +272,9 @@ func (w *world) databases(a Action, failed bool) Fact {
 		}
 	case Requeue:
 		for _, id := range a.Trials {
-			w.putBack(id)
+			if t := w.trials[id]; t.state == sweep.Queued {
+				t.state = sweep.Pending
+			}
 		}
 		for _, h := range a.Lost {
 			w.putBack(h.TrialID)
@@ -313,6 +323,7 @@ func (w *world) dispatch(a Dispatch) Fact {
 		batches[p.Queue] = append(batches[p.Queue], taken.id)
 		done.Jobs = append(done.Jobs, Job{p.Queue, taken.id, p.Class})
 	}
+	w.told, w.late = append(w.told, w.late...), nil // in between, as bad luck has it
 	for _, q := range slices.SortedFunc(maps.Keys(batches), compareQueues) {
 		w.ask(a.Pool, func() { w.told = append(w.told, w.publish(q, batches[q])) })
 	}
@@ -408,8 +419,7 @@ func (w *world) leave(id string, silent bool) {
 	h := w.workers[id]
 	delete(w.workers, id)
 	for _, t := range h.has { // the broker would deliver them again
-		w.trials[t].inHand = false
-		if w.trials[t].state == sweep.Running || w.trials[t].state == sweep.Queued {
+		if w.acknowledge(w.trials[t]) && (w.trials[t].state == sweep.Running || w.trials[t].state == sweep.Queued) {
 			w.trials[t].state = sweep.Pending
 			w.tell(Heard{[]sweep.TrialID{t}})
 		}
@@ -418,6 +428,34 @@ func (w *world) leave(id string, silent bool) {
 		h.Running = nil
 		w.tell(h.Heartbeat)
 	}
+}
+
+// release has a worker give back the first trial that it runs, and acknowledge its job when it ends.
+func (w *world) release(id string, late bool) {
+	for _, t := range w.workers[id].has {
+		if w.trials[t].state == sweep.Running {
+			w.trials[t].state, w.trials[t].released = sweep.Pending, true
+			w.late = append(w.late, Heard{[]sweep.TrialID{t}})
+			break
+		}
+	}
+	if !late {
+		w.tellLate()
+	}
+}
+
+// acknowledge ends a worker's job and reports whether the worker had not given the trial back before.
+func (w *world) acknowledge(t *trial) (kept bool) {
+	kept = !t.released
+	t.inHand, t.released = false, false
+	return kept
+}
+
+// tellLate tells the state of what it has not heard of yet.
+func (w *world) tellLate() {
+	facts := w.late
+	w.late = nil
+	w.tell(facts...)
 }
 
 // take has a worker get a job of its queue, start it and be heard of if started says so.
@@ -448,7 +486,9 @@ func (w *world) end(id string) bool {
 		return false
 	}
 	t := w.trials[h.has[0]]
-	h.has, t.inHand = h.has[1:], false
+	if h.has = h.has[1:]; !w.acknowledge(t) {
+		return true
+	}
 	if t.state == sweep.Queued || t.state == sweep.Running {
 		t.state = sweep.Completed
 		w.ended++
@@ -481,6 +521,10 @@ func (w *world) pass(d time.Duration) {
 				}
 			}
 			w.heartbeatAt = w.now.Add(5 * time.Second)
+		}
+		if len(w.lost) > 0 {
+			facts = append(facts, Lost{w.lost})
+			w.lost = nil
 		}
 		w.tell(facts...)
 	}

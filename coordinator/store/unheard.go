@@ -49,18 +49,23 @@ func (s *Store) Requeue(ctx context.Context, trials []sweep.TrialID) (int64, err
 	for i, id := range trials {
 		heard[i].TrialID = id // heard of at any time
 	}
-	return s.RequeueUnheard(ctx, heard)
+	return s.putBack(ctx, heard, sweep.Queued)
 }
 
 // RequeueUnheard implements sweep.Store.
-func (s *Store) RequeueUnheard(ctx context.Context, trials []sweep.Heard) (total int64, err error) {
+func (s *Store) RequeueUnheard(ctx context.Context, trials []sweep.Heard) (int64, error) {
+	return s.putBack(ctx, trials, sweep.Queued, sweep.Running)
+}
+
+// putBack puts those of the trials that are in one of the states back to pending.
+func (s *Store) putBack(ctx context.Context, trials []sweep.Heard, states ...sweep.State) (total int64, err error) {
 	err = s.update(ctx, "put trials back to pending", func(t *transaction) {
 		var k keys
 		for _, h := range trials {
 			k.add(t.number(h.Sweep), h.Index)
 		}
 		t.claim(slices.Compact(slices.Sorted(slices.Values(k.numbers)))...)
-		for _, state := range []sweep.State{sweep.Queued, sweep.Running} {
+		for _, state := range states {
 			total += int64(len(t.move(state, sweep.Pending, requeue, string(state), heardBatch(k, trials))))
 		}
 	})

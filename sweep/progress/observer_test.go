@@ -191,7 +191,7 @@ func TestObserverOfResumedTrials(t *testing.T) {
 	}
 	b.start(0)
 	reach("e0", 100)
-	_, err := b.store.Requeue(t.Context(), []sweep.TrialID{{Sweep: "s1", Index: 0}})
+	_, err := b.store.RequeueUnheard(t.Context(), []sweep.Heard{{TrialID: sweep.TrialID{Sweep: "s1", Index: 0}}})
 	b.must(err)
 	_, err = b.store.TakePending(t.Context(), "s1", 0, 1)
 	b.must(err)

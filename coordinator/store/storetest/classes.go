@@ -93,10 +93,9 @@ func testClasses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		want(class(0, 2, 2, 0), class(1, 3, 1, 0))
 		f.record(f.started(trialID("s1", 1), "x"), f.finished(trialID("s1", 2), "y", completed(1, "a")))
 		want(class(0, 2, 1, 0), class(1, 3, 0, 1))
-		_, err := f.Requeue(f.ctx, []sweep.TrialID{trialID("s1", 0), trialID("s1", 1)})
-		f.must(err)
+		f.putBack(trialID("s1", 0), trialID("s1", 1))
 		want(class(0, 3, 0, 0), class(1, 4, 0, 0))
-		_, err = f.CancelTrials(f.ctx, "s1")
+		_, err := f.CancelTrials(f.ctx, "s1")
 		f.must(err)
 		want(class(0, 0, 0, 0), class(1, 0, 0, 0))
 		classed(f, "s1", 8, 2, 0, 1) // as cancelled

@@ -48,8 +48,7 @@ func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
 				case 3, 4, 5:
 					f.mark([]sweep.TrialID{trial, trialID(id, random.Int64N(points))})
 				case 6:
-					_, err := f.Requeue(f.ctx, []sweep.TrialID{trial})
-					f.must(err)
+					f.putBack(trial)
 				case 7:
 					if random.IntN(4) == 0 {
 						_, err := f.CancelTrials(f.ctx, id)

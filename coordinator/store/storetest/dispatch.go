@@ -59,14 +59,16 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.complete(trialID("s1", 2), completed(1, "a"))
 		all := []sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2), trialID("s1", 3),
 			trialID("s1", 99)}
-		for _, want := range []int64{2, 0} {
+		for _, want := range []int64{1, 0} {
 			n, err := f.Requeue(f.ctx, all)
 			f.must(err)
 			if n != want {
 				t.Errorf("requeued %d, want %d", n, want)
 			}
-			f.wantProgress("s1", sweep.Progress{Pending: 3, Completed: 1})
+			f.wantProgress("s1", sweep.Progress{Pending: 2, Running: 1, Completed: 1})
 		}
+		f.putBack(trialID("s1", 1))
+		f.wantProgress("s1", sweep.Progress{Pending: 3, Completed: 1})
 		// The execution that was taken for lost ends after all.
 		f.record(f.finished(trialID("s1", 1), "x", completed(1, "b")))
 		f.wantState(trialID("s1", 1), sweep.Completed)

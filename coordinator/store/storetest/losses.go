@@ -131,8 +131,7 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		for _, execution := range []string{"a", "b", "c", "d"} { // as after the loss of the broker
 			f.mark([]sweep.TrialID{id})
 			f.record(f.started(id, execution))
-			_, err := f.Requeue(f.ctx, []sweep.TrialID{id})
-			f.must(err)
+			f.putBack(id)
 			f.record(lost(f, id, "")) // it was put back before
 			want(f, id, sweep.Pending, 0)
 		}

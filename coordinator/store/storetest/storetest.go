@@ -184,6 +184,17 @@ func (f *fixture) mark(ids []sweep.TrialID) (marked []sweep.TrialID) {
 	return marked
 }
 
+// putBack puts queued and running trials back to pending.
+func (f *fixture) putBack(ids ...sweep.TrialID) {
+	f.t.Helper()
+	trials := make([]sweep.Heard, len(ids))
+	for i, id := range ids {
+		trials[i].TrialID = id
+	}
+	_, err := f.RequeueUnheard(f.ctx, trials)
+	f.must(err)
+}
+
 // pending returns the first pending trials of a sweep.
 func (f *fixture) pending(id string, limit int) []sweep.Trial {
 	f.t.Helper()
