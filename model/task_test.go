@@ -173,7 +173,7 @@ func TestTasksRefuse(t *testing.T) {
 func TestFingerprintsStay(t *testing.T) {
 	d := description()
 	resolved := resolve(t, sweep.Parameters{"dataset": "CBF"})
-	for _, name := range []string{"task", "schedule", "decay_every"} {
+	for _, name := range []string{"task", "schedule", "decay_every", "normalize"} {
 		if p := d.Parameter(name); p.Neutral == nil || !sweep.Equal(p.Neutral, resolved[name]) {
 			t.Errorf("%s: the default %v is not neutral", name, resolved[name])
 		}
@@ -191,6 +191,7 @@ func TestFingerprintsStay(t *testing.T) {
 	}
 	generated := resolve(t, sweep.Parameters{"dataset": "addition"})
 	for _, name := range []string{"epochs", "loss", "split", "validation", "input_size", "order", "limit", "exchange",
+		"normalize",
 		"test_every"} {
 		if _, ok := generated[name]; ok {
 			t.Errorf("addition has %s", name)

@@ -37,19 +37,20 @@ var harLabels = []string{"sitting, laying, walking upstairs", "standing, walking
 // newHAR2 returns the set without its parts.
 func newHAR2(name string) *Set {
 	return &Set{Name: name, Length: harLength, Classes: 2, OutputWidth: 1, InputSize: harChannels, Depth: harSteps,
-		Labels: harLabels}
+		Channels: harChannels, Labels: harLabels}
 }
 
 // LoadHAR2 loads HAR-2, the human activities of Anguita et al. (2013) in two classes, from dir, which holds the folders
 // train and test of the UCI archive: the signals in "Inertial Signals", a file a channel and a window of 128 numbers a
 // line, and the activities in y_train.txt and y_test.txt; each may be packed with gzip. A series is a window step by
-// step, nine numbers a step, as they are in the files: nothing is scaled.
+// step, nine numbers a step, as they are in the files; [NormalizeChannel] scales them as the authors of the SGORNN
+// paper do.
 //
-// The six activities become two classes as in the work that named the task, FastGRNN (Kusupati et al. 2018), whose
-// partition later papers on it spell out (coRNN, Rusch and Mishra 2020): sitting, laying and walking upstairs against
-// standing, walking and walking downstairs. The SGORNN paper, which gives its results on HAR-2 beside these, does not
-// say how its classes are made: that they are these is our reading. A network has one output, which the published
-// counts (2307 weights of SGORNN) ask for.
+// The six activities become two classes as in the code of these authors, which the paper itself does not say:
+// activities 2, 4 and 6 (walking upstairs, sitting, laying) are class 0, activities 1, 3 and 5 (walking, walking
+// downstairs, standing) class 1. Later papers on the task, which FastGRNN (Kusupati et al. 2018) named, spell out the
+// same partition (coRNN, Rusch and Mishra 2020). A network has one output, which the published counts (2307 weights of
+// SGORNN) ask for.
 func LoadHAR2(dir string) (*Set, error) {
 	if err := checkFolder(dir, "the folders train and test of the UCI set Human Activity Recognition Using "+
 		"Smartphones"); err != nil {

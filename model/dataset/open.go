@@ -48,11 +48,13 @@ type Reference struct {
 	Limit int
 	// Permutation is the seed of PermutedMNIST's permutation.
 	Permutation uint64
+	// Normalization is how values are scaled; "" means none.
+	Normalization Normalization
 }
 
 // normal returns the reference without what does not matter to its set, so that equal sets have equal references.
 func (r Reference) normal() Reference {
-	n := Reference{Name: r.Name}
+	n := Reference{Name: r.Name, Normalization: cmp.Or(r.Normalization, NormalizeNone)}
 	switch lower := strings.ToLower(r.Name); lower {
 	case GeneratedCBF, HAR2, GeneratedHAR2:
 		n.Name = lower
@@ -67,9 +69,19 @@ func (r Reference) normal() Reference {
 }
 
 // Open loads a data set from the data directory root: UCR sets from its folder ucr, MNIST from its folder mnist, HAR-2
-// from har. The generated sets need no directory. Errors are those of [LoadUCR], [LoadMNIST] and [LoadHAR2].
+// from har. The generated sets need no directory. Errors are those of [LoadUCR], [LoadMNIST] and [LoadHAR2]. The digest
+// does not depend on the normalization.
 func Open(root string, reference Reference) (*Set, error) {
 	r := reference.normal()
+	s, err := load(root, r)
+	if err == nil && r.Normalization == NormalizeChannel {
+		s.normalize()
+	}
+	return s, err
+}
+
+// load loads the data set of a normal reference as it is.
+func load(root string, r Reference) (*Set, error) {
 	if generate := generated[r.Name]; generate != nil {
 		return generate(), nil
 	}

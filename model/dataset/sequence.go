@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -39,8 +40,9 @@ func ParseOrder(name string) (Order, error) {
 type Sequences struct {
 	N, Steps, InputSize int
 
-	values []float32 // [N][Steps][InputSize], or nil
-	bytes  []uint8   // the same
+	values []float32     // [N][Steps][InputSize], or nil
+	bytes  []uint8       // the same
+	levels *[256]float32 // what a byte stands for
 }
 
 // Arrange cuts the series of a part into steps · inputSize values in the given order. It is done once a trial, so that
@@ -49,7 +51,8 @@ func Arrange(part *Part, order Order, steps, inputSize int) (*Sequences, error) 
 	if _, err := ParseOrder(string(order)); err != nil {
 		return nil, err
 	}
-	s := &Sequences{N: part.N, Steps: steps, InputSize: inputSize, values: part.Values, bytes: part.Bytes}
+	s := &Sequences{N: part.N, Steps: steps, InputSize: inputSize, values: part.Values, bytes: part.Bytes,
+		levels: cmp.Or(part.Levels, &unitInterval)}
 	// Without series there is no length to compare with.
 	if length := (len(part.Values) + len(part.Bytes)) / max(part.N, 1); steps < 1 || inputSize < 1 || part.N > 0 &&
 		(length%steps != 0 || length/steps != inputSize) {
@@ -95,8 +98,8 @@ func rearranged[E float32 | uint8](source []E, order Order, steps, inputSize int
 //
 //	dst[t][b][q] = x of sequence rows[b] at step t, value q
 //
-// dst has the shape [Steps][len(rows)][InputSize]; bytes become byte/255. It allocates nothing. It panics if dst is too
-// short or a row number is out of range.
+// dst has the shape [Steps][len(rows)][InputSize]; bytes become their levels. It allocates nothing. It panics if dst is
+// too short or a row number is out of range.
 func (s *Sequences) Gather(dst []float32, rows []int) {
 	length := s.Steps * s.InputSize
 	if len(dst) < length*len(rows) {
@@ -110,7 +113,7 @@ func (s *Sequences) Gather(dst []float32, rows []int) {
 	dst = dst[:length*len(rows)]
 	switch {
 	case s.bytes != nil:
-		gatherBytes(dst, s.bytes, rows, s.Steps, s.InputSize)
+		gatherBytes(dst, s.bytes, s.levels, rows, s.Steps, s.InputSize)
 	case s.InputSize == 1:
 		gatherSingles(dst, s.values, rows, s.Steps)
 	default:
@@ -183,8 +186,8 @@ var unitInterval = func() (t [256]float32) {
 	return t
 }()
 
-// gatherBytes: dst[t][b][q] = values[rows[b]][t][q] / 255
-func gatherBytes(dst []float32, values []uint8, rows []int, steps, n int) {
+// gatherBytes: dst[t][b][q] = levels[values[rows[b]][t][q]]
+func gatherBytes(dst []float32, values []uint8, levels *[256]float32, rows []int, steps, n int) {
 	const block = 16
 	width := len(rows) * n
 	length := steps * n
@@ -196,7 +199,7 @@ func gatherBytes(dst []float32, values []uint8, rows []int, steps, n int) {
 				in := values[r*length+t*n:][:n]
 				to := out[:len(in)]
 				for q, v := range in {
-					to[q] = unitInterval[v]
+					to[q] = levels[v]
 				}
 				out = out[n:]
 			}

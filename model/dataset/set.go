@@ -29,6 +29,10 @@ type Set struct {
 	// Length.
 	InputSize, Depth int
 
+	// Channels is the number of values that were measured at one time: those of a series are time by time, the channels
+	// of each in one order. 0 means 1.
+	Channels int
+
 	// Labels are the label values as the files spell them, indexed by class.
 	Labels []string
 
@@ -51,8 +55,10 @@ type Set struct {
 type Part struct {
 	N      int       // number of series
 	Values []float32 // [N][Length]
-	Bytes  []uint8   // [N][Length]; the byte b stands for b/255
+	Bytes  []uint8   // [N][Length]; the byte b stands for Levels[b]
 	Labels []int     // [N]: the class of each series, 0 … Classes−1
+
+	Levels *[256]float32 // nil for b/255
 }
 
 // Size returns the bytes of memory that the set's data takes.

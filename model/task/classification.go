@@ -12,7 +12,8 @@ var classification = Kind{
 	Doc:    "which class a series is of, asked after its last step",
 	Source: "Zhang, Lei and Dhillon 2018, §7.2 and appendix C",
 	Parameters: []*sweep.ParameterSchema{
-		&exchange, &limit, &permutation, &inputSize, &inputOrder, &validation, &split, &lossName, &epochs, &testEvery,
+		&exchange, &limit, &permutation, &normalize, &inputSize, &inputOrder, &validation, &split, &lossName, &epochs,
+		&testEvery,
 	},
 	open: openClassification,
 }
@@ -32,6 +33,14 @@ var (
 		Name: "permutation", Measures: true, Type: sweep.IntegerType, Default: int64(1), Minimum: new(0.0),
 		Dataset: true,
 		Doc:     "seed of permuted-mnist's fixed permutation",
+	}
+	normalize = sweep.ParameterSchema{
+		Name: "normalize", Type: sweep.StringType, Default: string(dataset.NormalizeNone),
+		Neutral: string(dataset.NormalizeNone),
+		Enum:    []any{string(dataset.NormalizeNone), string(dataset.NormalizeChannel)},
+		Doc: "none takes the values as they are in the files; channel subtracts each channel's mean and divides by " +
+			"its standard deviation, both over the archive's training set alone, rows held out for validation " +
+			"included (har-2 has nine channels, other sets one)",
 	}
 	inputSize = sweep.ParameterSchema{
 		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0),

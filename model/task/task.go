@@ -161,6 +161,6 @@ func (o *Options) refuseFeedForward() error {
 func (o *Options) reference() dataset.Reference {
 	return dataset.Reference{
 		Name: o.Text("dataset"), Exchange: dataset.Exchange(o.Text("exchange")), Limit: o.Integer("limit"),
-		Permutation: uint64(o.Integer("permutation")),
+		Permutation: uint64(o.Integer("permutation")), Normalization: dataset.Normalization(o.Text("normalize")),
 	}
 }
