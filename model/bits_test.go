@@ -81,6 +81,8 @@ func bitsCases() map[string]bitsCase {
 	cases["sgornn exponential"] = large("sgornn", sweep.Parameters{"map": "exp", "hidden": int64(24)})
 	cases["factorized-rnn clipped"] = large("factorized-rnn", sweep.Parameters{"sigma": "clip", "sigma_penalty": 0.05,
 		"hidden": int64(24)})
+	cases["spectral-rnn clipped"] = large("spectral-rnn", sweep.Parameters{"sigma": "clip", "sigma_penalty": 0.05,
+		"hidden": int64(24)})
 	cases["spectral-mlp by factors"] = large("spectral-mlp", sweep.Parameters{"m1": int64(8), "m2": int64(8),
 		"layers": int64(3)})
 	cases["spectral-resnet by factors"] = large("spectral-resnet", sweep.Parameters{"m1": int64(8), "m2": int64(8),

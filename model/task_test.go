@@ -178,6 +178,12 @@ func TestFingerprintsStay(t *testing.T) {
 			t.Errorf("%s: the default %v is not neutral", name, resolved[name])
 		}
 	}
+	for model, neutral := range map[string]bool{"spectral-rnn": true, "spectral-mlp": true, "spectral-resnet": true,
+		"factorized-rnn": false} {
+		if neutralIn(t, d, sweep.Parameters{"dataset": "CBF", "model": model}, "sigma", "sigma_penalty") != neutral {
+			t.Errorf("%s: the forms of σ are neutral: %v, want %v", model, !neutral, neutral)
+		}
+	}
 	for _, name := range []string{"length", "steps", "validate_every", "examples", "held"} {
 		if _, ok := resolved[name]; ok {
 			t.Errorf("a classification has %s", name)
@@ -197,4 +203,26 @@ func TestFingerprintsStay(t *testing.T) {
 			t.Errorf("addition has %s", name)
 		}
 	}
+}
+
+// neutralIn reports whether the fingerprint of a point is that without parameters, which it has.
+func neutralIn(t *testing.T, d *sweep.Description, point sweep.Parameters, names ...string) bool {
+	t.Helper()
+	with := resolve(t, point)
+	without := with.Clone()
+	for _, name := range names {
+		if _, ok := without[name]; !ok {
+			t.Errorf("%v has no %s", point, name)
+		}
+		delete(without, name)
+	}
+	var of [2]sweep.Fingerprint
+	for i, parameters := range []sweep.Parameters{with, without} {
+		f, err := d.Fingerprint(parameters, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		of[i] = f
+	}
+	return of[0] == of[1]
 }

@@ -59,8 +59,10 @@ type ParameterSchema struct {
 	// everywhere. Elsewhere a trial does not have it, even if its point does.
 	AppliesWhen Match `json:"applies_when,omitempty"`
 	// Neutral, if not nil, is the value with which a parameter that was added later changes
-	// nothing: fingerprints leave it out.
-	Neutral any `json:"neutral,omitempty"`
+	// nothing: fingerprints leave it out. NeutralWhen says for which points, if it was part of the
+	// fingerprints of others before; nil for all.
+	Neutral     any   `json:"neutral,omitempty"`
+	NeutralWhen Match `json:"neutral_when,omitempty"`
 	// Enum lists the accepted values, if they are few.
 	Enum []any `json:"enum,omitempty"`
 	// Minimum and Maximum bound numbers; ExclusiveMinimum leaves Minimum itself out.
@@ -181,9 +183,10 @@ func (d *Description) Check() error {
 // Fingerprint returns the fingerprint of resolved parameters, without those with neutral values:
 // a trainer that gets further parameters keeps its results.
 func (d *Description) Fingerprint(resolved Parameters, datasetDigest string) (Fingerprint, error) {
+	given := resolved
 	for i := range d.Parameters {
 		s := &d.Parameters[i]
-		if s.Neutral == nil {
+		if s.Neutral == nil || !s.NeutralWhen.Fits(given) {
 			continue
 		}
 		if value, present := resolved[s.Name]; present && sameValue(value, s.Neutral) {

@@ -15,7 +15,9 @@ func grown() (before, after *Description) {
 	before = &Description{Name: "x", ResultVersion: "1", Parameters: parameters}
 	after = &Description{Name: "x", ResultVersion: "1", Parameters: append(parameters[:3:3],
 		ParameterSchema{Name: "warmup", Type: NumberType, Default: int64(0), Neutral: int64(0)},
-		ParameterSchema{Name: "sparse", Type: BooleanType, Default: true, Neutral: false})}
+		ParameterSchema{Name: "sparse", Type: BooleanType, Default: true, Neutral: false},
+		ParameterSchema{Name: "form", Type: StringType, Default: "a", Neutral: "a",
+			NeutralWhen: Match{"model": {"ornn"}}})}
 	return before, after
 }
 
@@ -133,9 +135,20 @@ func TestNeutral(t *testing.T) {
 		{Parameters{"model": "ornn"}, false}, // the default of sparse is not its neutral value
 		{Parameters{"model": "ornn", "sparse": false, "warmup": 0.5}, false},
 		{Parameters{"model": "rnn", "sparse": false}, false},
+		{Parameters{"model": "ornn", "sparse": false, "form": "b"}, false},
 	} {
 		if got := fingerprint(after, test.point); (got == known) != test.same {
 			t.Errorf("%v: the fingerprint of before: %v, want %v", test.point, got == known, test.same)
+		}
+	}
+	// Where it is not neutral a value is part of the fingerprint.
+	d := *after
+	for _, model := range []string{"ornn", "rnn"} {
+		d.Parameters = after.Parameters
+		with := fingerprint(&d, Parameters{"model": model})
+		d.Parameters = d.Parameters[:len(d.Parameters)-1]
+		if same := fingerprint(&d, Parameters{"model": model}) == with; same != (model == "ornn") {
+			t.Errorf("%s: the fingerprint without form is the same: %v", model, same)
 		}
 	}
 	canonical, err := Parameters{"model": "ornn", "m1": int64(16), "width": int64(2)}.Canonical()

@@ -107,7 +107,11 @@ func appliesOf(p sweep.ParameterSchema) (lines []string) {
 		lines = append(lines, "applies for "+matchesText([]sweep.Match{p.AppliesWhen}))
 	}
 	if p.Neutral != nil {
-		lines = append(lines, "neutral: "+shortJSON(p.Neutral))
+		line := "neutral: " + shortJSON(p.Neutral)
+		if p.NeutralWhen != nil {
+			line += " for " + matchesText([]sweep.Match{p.NeutralWhen})
+		}
+		lines = append(lines, line)
 	}
 	switch {
 	case p.Measures && p.MeasuresWhen != nil:

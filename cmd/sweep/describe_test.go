@@ -74,6 +74,7 @@ func TestDescribe(t *testing.T) {
 					{When: sweep.Match{"kind": {"b"}}, Value: 2.0},
 				},
 				AppliesWhen: sweep.Match{"kind": {"b"}}, Neutral: 0.0,
+				NeutralWhen: sweep.Match{"kind": {"a"}},
 			},
 		},
 		Metrics: []sweep.MetricSchema{{Name: "loss", Doc: "the loss", Goal: "minimize", Unit: "nats", Curve: true,
@@ -92,7 +93,7 @@ rate  number, > 0.5, default 1
       word word word word word word word word word word word word word word word word word word word
       word end
       applies for kind b
-      neutral: 0
+      neutral: 0 for kind a
 
 METRIC
 loss  minimize, validation, nats, curve, summary, 20 if diverged

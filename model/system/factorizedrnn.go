@@ -10,7 +10,7 @@ var factorizedRNN = System{
 	Name: "factorized-rnn",
 	Doc: "simple recurrent network whose W is U Σ Vᵀ of dense U and V, which move by Cayley steps, σ within r " +
 		"of σ*",
-	Source: "Vorontsov et al. 2017; Zhang, Lei and Dhillon 2018, §1 and eq. 4, 7",
+	Source: "Vorontsov et al. 2017; Zhang, Lei and Dhillon 2018, §2 and eq. 4, 7",
 	Parameters: []*sweep.ParameterSchema{
 		&sigma, &radius, &center, &sigmaPenalty, &factorRate, &activation, &slope, &start,
 	},
@@ -24,23 +24,8 @@ var factorizedRNN = System{
 	},
 }
 
-var (
-	sigma = sweep.ParameterSchema{
-		Name: "sigma", Type: sweep.StringType, Default: "sigmoid", Enum: []any{"sigmoid", byClipping},
-		Doc: "what keeps σ within r of sigma_center: sigmoid, σ = 2r (sigmoid(σ̂) - ½) + σ*; clip, σ itself is " +
-			"trained " +
-			"and clipped after every step",
-	}
-	sigmaPenalty = sweep.ParameterSchema{
-		Name: "sigma_penalty", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0),
-		Doc: "λ of the penalty λ ‖σ - σ*‖², which is added to the training loss's gradient but not to the loss that " +
-			"is reported",
-	}
-	factorRate = sweep.ParameterSchema{
-		Name: "factor_rate", Type: sweep.NumberType, Default: int64(100), Minimum: new(0.0), Maximum: new(1e6),
-		Doc: "learning rate of U and V as a factor of lr: their Cayley steps are plain gradient descent's, which " +
-			"wants larger ones than adam; 0 leaves them at their start",
-	}
-)
-
-const byClipping = "clip"
+var factorRate = sweep.ParameterSchema{
+	Name: "factor_rate", Type: sweep.NumberType, Default: int64(100), Minimum: new(0.0), Maximum: new(1e6),
+	Doc: "learning rate of U and V as a factor of lr: their Cayley steps are plain gradient descent's, which " +
+		"wants larger ones than adam; 0 leaves them at their start",
+}

@@ -74,10 +74,10 @@ func checkBlocks(o *Options) error {
 // dense is dense matrices.
 func dense(_, _, _ int) (weight.Spec, weight.Start) { return weight.DenseSpec{}, weight.StartGaussian }
 
-// spectral is SVDs. The input layer has as many reflectors a side as it has singular values, all
+// spectralMatrix is SVDs. The input layer has as many reflectors a side as it has singular values, all
 // of them, and σ* = 1: with fewer most inputs would not count. Its σ start at σ*, those of the
 // other layers with σ̂ of that scale.
-func spectral(o *Options, center, scale float64) matrixOf {
+func spectralMatrix(o *Options, center, scale float64) matrixOf {
 	return func(number, rows, cols int) (weight.Spec, weight.Start) {
 		options := o.svd(center)
 		if options.Scale = scale; number == 0 {

@@ -11,5 +11,5 @@ var spectralMLP = System{
 	Defaults:    wholeSeries,
 	Starts:      []string{"near-identity"},
 	check:       checkSpectral,
-	layers:      func(o *Options) []layer.Spec { return perceptron(o, spectral(o, o.Number(center.Name), 0)) },
+	layers:      func(o *Options) []layer.Spec { return perceptron(o, spectralMatrix(o, o.Number(center.Name), 0)) },
 }

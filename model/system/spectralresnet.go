@@ -12,7 +12,7 @@ var spectralResNet = System{
 	Source:      "Zhang, Lei and Dhillon 2018, eq. 6, 7 and 14 to 16, theorem 4",
 	FeedForward: true,
 	Parameters: []*sweep.ParameterSchema{
-		&leftReflectors, &rightReflectors, &radius, &sigmaScale, &activation, &slope, &start,
+		&leftReflectors, &rightReflectors, &sigma, &radius, &sigmaScale, &sigmaPenalty, &activation, &slope, &start,
 	},
 	Defaults: map[string]any{"input_size": int64(-1), "layers": int64(31), "r": 0.5},
 	Starts:   []string{"near-identity"},
@@ -22,7 +22,7 @@ var spectralResNet = System{
 		}
 		return checkBlocks(o)
 	},
-	layers: func(o *Options) []layer.Spec { return residual(o, spectral(o, 0, o.Number(sigmaScale.Name))) },
+	layers: func(o *Options) []layer.Spec { return residual(o, spectralMatrix(o, 0, o.Number(sigmaScale.Name))) },
 }
 
 // sigmaScale lets the blocks start apart from 0. At σ̂ = 0, where the other spectral

@@ -10,35 +10,25 @@ var spectralRNN = System{
 	Name:   "spectral-rnn",
 	Doc:    "simple recurrent network whose W is U Σ Vᵀ of m1 and m2 reflectors, σ within r of σ*",
 	Source: "Zhang, Lei and Dhillon 2018, eq. 4, 6 and 7, algorithm 1",
-	Parameters: []*sweep.ParameterSchema{&leftReflectors, &rightReflectors, &radius, &center, &activation,
-		&slope, &start},
+	Parameters: []*sweep.ParameterSchema{&leftReflectors, &rightReflectors, &sigma, &radius, &center, &sigmaPenalty,
+		&activation, &slope, &start},
 	Defaults: longRefit,
 	Starts:   []string{"near-identity"},
 	check:    checkSpectral,
 	layers:   func(o *Options) []layer.Spec { return elman(o, o.svd(o.Number(center.Name))) },
 }
 
-var (
-	rightReflectors = sweep.ParameterSchema{
-		Name: "m2", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0),
-		Doc: "reflectors of V",
-	}
-	radius = sweep.ParameterSchema{
-		Name: "r", Type: sweep.NumberType, Default: 0.1, Minimum: new(0.0),
-		Doc: "largest deviation of a singular value from sigma_center",
-	}
-	center = sweep.ParameterSchema{
-		Name: "sigma_center", Type: sweep.NumberType, Default: int64(1),
-		Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(1000.0),
-		Doc: "centre σ* of the singular values",
-	}
-)
+var rightReflectors = sweep.ParameterSchema{
+	Name: "m2", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0),
+	Doc: "reflectors of V",
+}
 
 // svd is an SVD with singular values within r of a centre.
 func (o *Options) svd(center float64) weight.SVDOptions {
 	return weight.SVDOptions{
 		Left: o.Integer(leftReflectors.Name), Right: o.Integer(rightReflectors.Name),
-		Radius: o.Number(radius.Name), Center: center,
+		Radius: o.Number(radius.Name), Center: center, Clip: o.Text(sigma.Name) == byClipping,
+		Penalty: o.Number(sigmaPenalty.Name),
 	}
 }
 
@@ -47,13 +37,4 @@ func checkSpectral(o *Options) error {
 		return err
 	}
 	return checkRadius(o)
-}
-
-// checkRadius refuses singular values below zero.
-func checkRadius(o *Options) error {
-	if o.Number(radius.Name) > o.Number(center.Name) {
-		return o.Refuse(radius.Name, "must not exceed sigma_center = %v: singular values would become negative",
-			o.Number(center.Name))
-	}
-	return nil
 }

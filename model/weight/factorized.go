@@ -12,7 +12,7 @@ import (
 
 // Factorized is a [Matrix] in the form of its singular value decomposition with dense
 // factors, the weight of the factorized RNN (Vorontsov et al. 2017; Zhang, Lei and
-// Dhillon 2018, §1 and equation 7):
+// Dhillon 2018, §2 and equation 7):
 //
 //	W = U Σ Vᵀ      Uᵀ U = I      Vᵀ V = I
 //

@@ -24,7 +24,7 @@ type spectrum[F kernel.Float] struct {
 // spectrumOptions are the choices of a [spectrum].
 type spectrumOptions struct {
 	radius, center float64 // r and σ*
-	scale          float64 // standard deviation of σ̂'s start; 0 starts σ at σ*
+	scale          float64 // σ starts where σ̂ of that standard deviation has it; 0 at σ*
 	clipped        bool    // σ is the parameter
 	penalty        float64 // λ of λ ‖σ - σ*‖², which is added to the loss
 }
@@ -55,21 +55,20 @@ func newSpectrum[F kernel.Float](set *kernel.Set[F], arena *Arena[F], count int,
 	}
 }
 
-// startSigma sets σ to σ*, or draws σ̂ if it has a scale.
+// startSigma sets σ to σ*, or to where drawn σ̂ have it if there is a scale.
 func (s *spectrum[F]) startSigma(source *random.Source) {
+	clear(s.view.Value)
 	if s.options.scale > 0 {
 		random.Gaussian(s.view.Value, s.options.scale, source)
-		return
 	}
-	for i := range s.view.Value {
-		if s.view.Value[i] = 0; s.options.clipped {
-			s.view.Value[i] = F(s.options.center)
-		}
+	if s.options.clipped {
+		s.sigmoid()
+		copy(s.view.Value, s.sigma)
 	}
 }
 
-// loadSigma computes σ, and its derivative
-// ∂σ/∂σ̂ = 2r sigmoid(σ̂) (1 - sigmoid(σ̂)), for the present parameters.
+// loadSigma computes σ and its derivative by the present parameters,
+// ∂σ/∂σ̂ = 2r sigmoid(σ̂) (1 - sigmoid(σ̂)).
 func (s *spectrum[F]) loadSigma() {
 	if s.options.clipped {
 		copy(s.sigma, s.view.Value)
@@ -78,6 +77,11 @@ func (s *spectrum[F]) loadSigma() {
 		}
 		return
 	}
+	s.sigmoid()
+}
+
+// sigmoid is loadSigma of σ̂.
+func (s *spectrum[F]) sigmoid() {
 	s.set.Sigmoid(s.slope, s.view.Value)
 	for i, f := range s.slope {
 		f := float64(f)

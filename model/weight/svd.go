@@ -38,12 +38,16 @@ type SVDOptions struct {
 	Radius float64 // r, how far a singular value may be from Center; 0 fixes it there
 	Center float64 // σ*, usually 1
 
-	// Scale starts σ̂ from N(0, Scale²); with 0 it is 0, that is σ = σ*.
+	// Clip makes σ itself the parameter, clipped to [σ*-r, σ*+r] after every step.
+	Clip bool
+	// Penalty is λ of λ ‖σ - σ*‖², whose gradient Pullback and PullbackFactors add.
+	Penalty float64
+	// Scale starts σ where σ̂ from N(0, Scale²) has it; with 0 at σ*.
 	Scale float64
 }
 
 // NewSVD declares in the arena the tensors "u<rows>" … "u<rows-m1+1>" and "v<cols>"
-// … "v<cols-m2+1>" of those lengths and "sigma_hat", one of each singular value.
+// … "v<cols-m2+1>" of those lengths and "sigma_hat", or "sigma", one of each singular value.
 func NewSVD[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, cols int, options SVDOptions) (*SVD[F], error) {
 	if err := checkReflectors("u", rows, options.Left); err != nil {
 		return nil, err
@@ -51,7 +55,8 @@ func NewSVD[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, cols int,
 	if err := checkReflectors("v", cols, options.Right); err != nil {
 		return nil, err
 	}
-	sigma := spectrumOptions{radius: options.Radius, center: options.Center, scale: options.Scale}
+	sigma := spectrumOptions{radius: options.Radius, center: options.Center, scale: options.Scale,
+		clipped: options.Clip, penalty: options.Penalty}
 	if err := sigma.check(); err != nil {
 		return nil, err
 	}
@@ -71,8 +76,8 @@ const frameSize = 128
 // Shape returns the numbers of rows and columns.
 func (s *SVD[F]) Shape() (rows, cols int) { return s.rows, s.cols }
 
-// Init sets the reflectors to [StartRandom] or [StartNearIdentity] and σ̂ to 0, that is σ
-// to σ*, or to Gaussian values where the options say so.
+// Init sets the reflectors to [StartRandom] or [StartNearIdentity] and σ to σ*, or to where
+// Gaussian σ̂ have it if the options say so.
 // The near-identity start of a square matrix is V = U; reflectors that one side has
 // more than the other cancel in pairs, as all do where rows and columns differ.
 func (s *SVD[F]) Init(ctx context.Context, start Start, source *random.Source) error {
@@ -93,10 +98,19 @@ func (s *SVD[F]) Init(ctx context.Context, start Start, source *random.Source) e
 		s.u[common:].pair()
 		s.v[common:].pair()
 	}
-	s.Constrain(0)
+	s.unitVectors.Constrain(0)
 	s.startSigma(source)
 	return nil
 }
+
+// Constrain scales the reflectors to unit length and clips σ, if it is a parameter.
+func (s *SVD[F]) Constrain(rate float64) {
+	s.unitVectors.Constrain(rate)
+	s.constrainSigma()
+}
+
+// Project is Constrain.
+func (s *SVD[F]) Project() { s.Constrain(0) }
 
 // Value writes W: algorithm 1's forward part with the identity in the place of
 // h, a column of which is then a column of W. Of V it takes the columns that meet
@@ -129,7 +143,7 @@ func (s *SVD[F]) Value(w kernel.Matrix[F]) {
 	w.Fill(s.left.product)
 }
 
-// Pullback adds the gradients of reflectors and σ̂: algorithm 1's backward
+// Pullback adds the gradients of reflectors and σ̂, and that of the penalty: algorithm 1's backward
 // part, with dw in the place of ∂L/∂h.
 func (s *SVD[F]) Pullback(dw kernel.Matrix[F]) {
 	checkShape(dw, s)

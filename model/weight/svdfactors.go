@@ -54,7 +54,7 @@ func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
 	right.Columns(m1, s.Rank()).Fill(f.v.a)
 }
 
-// PullbackFactors adds the gradients of the reflectors and of σ̂.
+// PullbackFactors adds the gradients of the reflectors and of σ̂, and that of the penalty.
 func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
 	checkFactors(dd, dleft, dright, s)
 	f, set, m1, k := s.factors, s.set, len(s.u), s.Rank()

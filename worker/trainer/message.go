@@ -35,7 +35,7 @@ func normalizeSchema(s *sweep.ParameterSchema) error {
 	for i := range s.Enum {
 		values = append(values, &s.Enum[i])
 	}
-	matches := []sweep.Match{s.AppliesWhen, s.MeasuresWhen}
+	matches := []sweep.Match{s.AppliesWhen, s.NeutralWhen, s.MeasuresWhen}
 	for i := range s.Defaults {
 		values = append(values, &s.Defaults[i].Value)
 		matches = append(matches, s.Defaults[i].When)

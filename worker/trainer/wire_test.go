@@ -227,7 +227,8 @@ func TestDescriptionOverTheWire(t *testing.T) {
 				Enum: []any{int64(3), int64(4)}},
 			{Name: "x", Type: sweep.NumberType, Doc: "a number", Defaults: []sweep.ConditionalDefault{
 				{When: sweep.Match{"n": {int64(3)}}, Value: 0.5}, {When: sweep.Match{"n": {int64(4)}}, Value: int64(1)},
-			}, AppliesWhen: sweep.Match{"n": {int64(3), int64(4)}}, Neutral: 0.5, Measures: true,
+			}, AppliesWhen: sweep.Match{"n": {int64(3), int64(4)}}, Neutral: 0.5,
+				NeutralWhen: sweep.Match{"n": {int64(4)}}, Measures: true,
 				MeasuresWhen: sweep.Match{"n": {int64(3)}}},
 			{Name: "a", Type: sweep.AnyType, Doc: "anything", Default: map[string]any{"k": []any{int64(1), 0.25, nil}}},
 		},
