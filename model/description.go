@@ -44,9 +44,10 @@ var metrics = []sweep.MetricSchema{
 		"last before the refit", Goal: "maximize", Curve: true, Summary: true, Part: sweep.ValidationPart},
 	{Name: "test_accuracy", Doc: "test accuracy; in the summary that of the kept weights", Goal: "maximize",
 		Curve: true, Summary: true, Part: sweep.TestPart, Diverged: new(0.0)},
-	{Name: "train_perplexity", Doc: "exp(train_loss) of a language model", Goal: "minimize", Curve: true,
+	{Name: "train_perplexity", Doc: "exp(train_loss) of a model of words or characters", Goal: "minimize", Curve: true,
 		Summary: true, Part: sweep.TrainPart},
-	{Name: "validation_perplexity", Doc: "validation perplexity, every word counted once, ends of lines too; " +
+	{Name: "validation_perplexity", Doc: "validation perplexity, every word or character counted once, ends of lines " +
+		"too; " +
 		"in the summary that of the kept weights", Goal: "minimize", Curve: true, Summary: true,
 		Part: sweep.ValidationPart},
 	{Name: "test_perplexity", Doc: "test perplexity, likewise", Goal: "minimize", Curve: true, Summary: true,
@@ -65,7 +66,9 @@ var metrics = []sweep.MetricSchema{
 	{Name: "baseline_loss", Doc: "loss of the best answer that needs no memory, by the definition of a " +
 		"generated task", Unit: "nats", Summary: true},
 	{Name: "classes", Doc: "classes", Summary: true},
-	{Name: "vocabulary", Doc: "different words", Summary: true},
+	{Name: "vocabulary", Doc: "different words, or characters that have a code of their own", Summary: true},
+	{Name: "cut_lines", Doc: "queries that are longer than length: what follows is neither read nor asked",
+		Summary: true},
 	{Name: "depth", Doc: "time steps T", Summary: true},
 	{Name: "input_size", Doc: "inputs a step n_i", Summary: true},
 }

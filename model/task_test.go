@@ -7,6 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"sweep/model/dataset"
+	"sweep/model/kernel"
+	"sweep/model/loss"
+	"sweep/model/network"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
@@ -88,6 +93,77 @@ func TestDeepLanguageIsLearnt(t *testing.T) {
 	}
 }
 
+// A model of characters gets close to what the grammar leaves open: the entropy of its queries.
+func TestQueriesAreLearnt(t *testing.T) {
+	t.Parallel()
+	entropy, characters := 0.0, 0.0
+	for query, p := range dataset.GeneratedQueryProbabilities() {
+		entropy -= p * math.Log(p)
+		characters += p * float64(len(query)+1)
+	}
+	entropy /= characters
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-queries", "alphabet": int64(32),
+		"hidden": int64(48), "epochs": int64(4), "lr": 0.01})
+	test := r.Summary["test_loss"]
+	t.Logf("test loss %.3f, accuracy %.3f; the grammar leaves %.3f", test, r.Summary["test_accuracy"], entropy)
+	if r.Diverged || !(test < 1.3*entropy && test > .8*entropy) || !(r.Summary["test_accuracy"] > .85) ||
+		math.Abs(r.Summary["test_perplexity"]-math.Exp(test)) > 1e-9 {
+		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
+	}
+}
+
+// What pads queries to one length counts nowhere: together they have the loss, the accuracy and the
+// gradient that they have one by one.
+func TestPaddingCountsNowhere(t *testing.T) {
+	trainer, set := newTrainer(t), kernel.Float32()
+	s, work, err := trainer.open(resolve(t, sweep.Parameters{"dataset": "generated-queries", "model": "lstm",
+		"alphabet": int64(24), "hidden": int64(12), "output_scale": 1.0}), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 50
+	net, err := network.New(t.Context(), set, s.spec(work.Shape()), network.Room{Batch: size, History: 1 << 30,
+		Threads: 1, Rows: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer net.Close()
+	run := func(size, minibatches int) (evaluated, trained loss.Score, gradient []float64) {
+		stream, err := work.Open(task.Train, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := task.NewBatch[float32](work.Shape(), size, net.Rows())
+		gradient = make([]float64, len(net.Arena.Gradients()))
+		for range minibatches {
+			stream.Next(b)
+			evaluated.Add(net.Evaluate(b))
+			score, _ := net.Differentiate(b, 0)
+			trained.Add(score)
+			for i, g := range net.Arena.Gradients() {
+				gradient[i] += float64(g) * float64(score.Rows)
+			}
+		}
+		return evaluated, trained, gradient
+	}
+	evaluated, trained, gradient := run(size, 1)
+	one, oneTrained, oneGradient := run(1, size)
+	for _, score := range []loss.Score{trained, one, oneTrained} {
+		if score.Rows != evaluated.Rows || score.Correct != evaluated.Correct ||
+			math.Abs(score.Loss-evaluated.Loss) > 1e-4*evaluated.Loss {
+			t.Errorf("score %+v, want %+v", score, evaluated)
+		}
+	}
+	if evaluated.Rows >= size*work.Shape().Steps {
+		t.Error("nothing was padded")
+	}
+	for i, want := range oneGradient {
+		if math.Abs(gradient[i]-want) > 1e-4+1e-3*math.Abs(want) {
+			t.Fatalf("gradient %d is %v, one by one %v", i, gradient[i], want)
+		}
+	}
+}
+
 // With a short lag a network copies better than one without memory can.
 func TestCopyIsLearnt(t *testing.T) {
 	t.Parallel()
@@ -150,6 +226,8 @@ var taskTrials = map[string]sweep.Parameters{
 		"batch": int64(30), "epochs": int64(2)},
 	"copy": {"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "hidden": int64(20), "steps": int64(7),
 		"validate_every": int64(3), "held": int64(130), "batch": int64(100), "dropout": 0.1},
+	"queries": {"dataset": "generated-queries", "model": "spectral-rnn", "hidden": int64(20), "alphabet": int64(24),
+		"batch": int64(700), "epochs": int64(2), "dropout": 0.1},
 }
 
 // What a task cannot do is refused, before training.

@@ -228,7 +228,7 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradient float64) error {
 	epoch := t.mark()
 	t.curves.add("train_loss", epoch, trainLoss)
-	if t.shape.Words {
+	if t.shape.Perplexity() {
 		t.curves.add("train_perplexity", epoch, perplexity(trainLoss))
 	}
 	if !t.refits() {
@@ -254,10 +254,10 @@ func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradie
 
 // addQuality adds what a part's evaluation is compared by besides its loss.
 func (t *training) addQuality(part string, loss, accuracy float64) {
-	switch {
-	case t.shape.Words:
+	if t.shape.Perplexity() {
 		t.curves.add(part+"_perplexity", t.mark(), perplexity(loss))
-	case t.shape.Classes:
+	}
+	if t.shape.Accuracy() {
 		t.curves.add(part+"_accuracy", t.mark(), accuracy)
 	}
 }
@@ -339,10 +339,10 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 		r.BestEpoch = int64(t.best.Epoch)
 		summary := map[string]float64{"train_loss": t.best.TrainLoss, "validation_loss": t.best.SmallestLoss,
 			"test_loss": score.Mean()}
-		if t.shape.Classes && !t.shape.Words {
+		if t.shape.Accuracy() {
 			summary["validation_accuracy"], summary["test_accuracy"] = t.best.Accuracy, score.Accuracy()
 		}
-		if t.shape.Words {
+		if t.shape.Perplexity() {
 			summary["train_perplexity"], summary["validation_perplexity"] = perplexity(t.best.TrainLoss),
 				perplexity(t.best.Loss)
 			summary["test_perplexity"] = perplexity(score.Mean())

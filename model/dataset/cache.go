@@ -10,7 +10,7 @@ type Cache struct {
 	entries []cacheEntry // the one used last at the end
 }
 
-// cached is data in a cache: a [Set] or a [Text].
+// cached is data in a cache: a [Set], a [Text] or a [QuerySet].
 type cached interface {
 	Size() int64
 	// current reports whether the files that the data came from are as they were.
@@ -35,6 +35,11 @@ func (c *Cache) Open(root string, reference Reference) (*Set, error) {
 // OpenText is [OpenText] with the cache before it.
 func (c *Cache) OpenText(root, name string) (*Text, error) {
 	return open(c, root, Reference{Name: name}, func() (*Text, error) { return OpenText(root, name) })
+}
+
+// OpenQueries is [OpenQueries] with the cache before it.
+func (c *Cache) OpenQueries(root, name string) (*QuerySet, error) {
+	return open(c, root, Reference{Name: name}, func() (*QuerySet, error) { return OpenQueries(root, name) })
 }
 
 func open[D cached](c *Cache, root string, reference Reference, load func() (D, error)) (D, error) {

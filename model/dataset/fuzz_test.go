@@ -122,3 +122,23 @@ func FuzzNumber(f *testing.F) {
 		}
 	})
 }
+
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("micro sd card\r\n\xef\xbb\xbfkäse\n\n"))
+	f.Add([]byte("a\xff\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lines, err := parseLines("F", data, nil)
+		var file *FileError
+		if err != nil {
+			if !errors.As(err, &file) || file.Path != "F" || file.Kind == nil {
+				t.Fatalf("%v is no FileError", err)
+			}
+			return
+		}
+		q := &QuerySet{}
+		q.part(lines)
+		if q.Train.Count()+q.Test.Count() != len(lines) {
+			t.Fatalf("%d and %d of %d lines", q.Train.Count(), q.Test.Count(), len(lines))
+		}
+	})
+}

@@ -23,6 +23,10 @@ const (
 	PTB = "ptb"
 	// GeneratedText is the name of the generated [Text].
 	GeneratedText = "generated-text"
+	// Queries is the name of the queries, a [QuerySet].
+	Queries = "queries"
+	// GeneratedQueries is the name of the generated [QuerySet].
+	GeneratedQueries = "generated-queries"
 	// HAR2 is the name of the human activities in two classes.
 	HAR2 = "har-2"
 	// GeneratedHAR2 is the name of generated windows of their shape.
@@ -31,7 +35,8 @@ const (
 
 // others are all of them, and generated are those that need no files.
 var (
-	others    = []string{MNIST, PermutedMNIST, GeneratedCBF, HAR2, GeneratedHAR2, PTB, GeneratedText}
+	others = []string{MNIST, PermutedMNIST, GeneratedCBF, HAR2, GeneratedHAR2, PTB, GeneratedText, Queries,
+		GeneratedQueries}
 	generated = map[string]func() *Set{
 		GeneratedCBF:  func() *Set { return GenerateCBF(0, 30, 900) },
 		GeneratedHAR2: func() *Set { return GenerateHAR2(0) },

@@ -85,7 +85,7 @@ func (s *Set) seal() {
 }
 
 // digestInts hashes each number in eight bytes.
-func digestInts[I int | int32](h hash.Hash, values ...I) {
+func digestInts[I int | int32 | uint16](h hash.Hash, values ...I) {
 	block := make([]byte, 0, 8<<10)
 	for part := range slices.Chunk(values, cap(block)/8) {
 		block = block[:0]

@@ -14,6 +14,20 @@ type Targets[F kernel.Float] struct {
 	Values  kernel.Matrix[F] // [rows × outputs]; none where there are classes
 }
 
+// NoTarget is the class of a row that has no target, as those that pad sequences to one length:
+// it counts in no loss and no accuracy and has no gradient. Only the cross entropy of the softmax knows it.
+const NoTarget = -1
+
+// Count returns how many rows have targets.
+func (t *Targets[F]) Count() (n int) {
+	for _, class := range t.Classes {
+		if class != NoTarget {
+			n++
+		}
+	}
+	return n + t.Values.Rows
+}
+
 // Slice returns the targets of the rows from, up to, not including, to.
 func (t Targets[F]) Slice(from, to int) Targets[F] {
 	if t.Classes != nil {

@@ -75,6 +75,39 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// A row without a target counts nowhere and gets a gradient of zero.
+func TestNoTarget(t *testing.T) {
+	loss, err := New(kernel.Float64(), "cross_entropy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, classes := range [][]int{{NoTarget, 1, 3, NoTarget, 2}, {0, NoTarget, NoTarget, 1, NoTarget},
+		{NoTarget, NoTarget, NoTarget, NoTarget, NoTarget}} {
+		at := kernel.Dense(make([]float64, rows*outputs), rows, outputs)
+		random.Gaussian(at.Data, 3, random.New(1, 0))
+		target := Targets[float64]{Classes: classes}
+		var want Score
+		var gradient []float64
+		for i, class := range classes {
+			row := kernel.Dense(slices.Clone(at.Row(i)), 1, outputs)
+			if class == NoTarget {
+				gradient = append(gradient, make([]float64, outputs)...)
+				continue
+			}
+			want.Add(loss.Gradient(row, Targets[float64]{Classes: []int{class}}, 3))
+			gradient = append(gradient, row.Data...)
+		}
+		score := loss.Score(at, target)
+		if got := loss.Gradient(at, target, 3); got != score || math.Abs(got.Loss-want.Loss) > 1e-12 ||
+			got.Correct != want.Correct || got.Rows != want.Rows || target.Count() != want.Rows {
+			t.Errorf("%v: %+v and %+v, want %+v", classes, score, got, want)
+		}
+		if !slices.Equal(at.Data, gradient) {
+			t.Errorf("%v: gradient %v, want %v", classes, at.Data, gradient)
+		}
+	}
+}
+
 // Far outputs neither overflow nor lose their gradient.
 func TestSigmoidFar(t *testing.T) {
 	at := kernel.Dense([]float64{1000, -1000}, 1, 2)

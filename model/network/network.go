@@ -78,7 +78,8 @@ func Declare[F kernel.Float](set *kernel.Set[F], spec Spec) (*Network[F], error)
 		return nil, err
 	}
 	outputs, hidden := spec.Shape.Outputs, spec.Options.Hidden
-	if outputs >= WideOutputs && spec.Shape.Loss == "cross_entropy" {
+	// The wide output layer has a target for every row.
+	if outputs >= WideOutputs && spec.Shape.Loss == "cross_entropy" && !spec.Shape.Padded {
 		n.head = declareHead(set, n.Arena, outputs, hidden, spec.OutputScale)
 		n.Stack = layer.NewStack(layers...)
 		return n, nil

@@ -31,6 +31,7 @@ type sliced[F kernel.Float] struct {
 	batch *task.Batch[F]
 	step  int
 	size  int // series of a slice
+	due   int // outputs with a target
 
 	// The work on a slice, made once so that a step allocates nothing. Where the output layer is
 	// wide it comes between forward and backward, or after infer.
@@ -79,7 +80,7 @@ func (n *Network[F]) prepare(room Room) {
 	n.backward = n.backwardSlice
 	n.train = func(i int) {
 		targets := n.forwardSlice(i, n.trained, true)
-		n.scores[i] = n.Loss.Gradient(n.outs[i], targets, n.outputs())
+		n.scores[i] = n.Loss.Gradient(n.outs[i], targets, n.due)
 		n.backwardSlice(i)
 	}
 	n.validate = func(i int) {
@@ -88,12 +89,12 @@ func (n *Network[F]) prepare(room Room) {
 	}
 }
 
-// outputs is the number of outputs of the present minibatch.
-func (n *Network[F]) outputs() int { return n.spec.Shape.Rows(n.batch.Size, n.batch.Steps) }
-
 // run does the work on each slice and returns their score.
 func (n *Network[F]) run(b *task.Batch[F], work func(slice int)) (total loss.Score, count int) {
-	n.batch = b
+	n.batch, n.due = b, n.spec.Shape.Rows(b.Size, b.Steps)
+	if n.spec.Shape.Padded {
+		n.due = b.Targets.Count()
+	}
 	count, n.size = task.Cut(b.Size, n.rows)
 	n.pool.run(count, work)
 	for _, score := range n.scores[:count] {
@@ -131,7 +132,7 @@ func (n *Network[F]) Differentiate(b *task.Batch[F], step int) (score loss.Score
 		_, count = n.run(b, n.forward)
 		for i := range count {
 			_, targets := n.part(i)
-			n.scores[i], n.outs[i] = n.head.differentiate(i, n.outs[i], targets, n.outputs())
+			n.scores[i], n.outs[i] = n.head.differentiate(i, n.outs[i], targets, n.due)
 		}
 		score, _ = n.run(b, n.backward)
 	}

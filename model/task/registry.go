@@ -13,6 +13,7 @@ var All = []*Kind{
 	&addition,
 	&copying,
 	&language,
+	&queries,
 }
 
 // Of returns the task that a data set belongs to.

@@ -68,7 +68,9 @@ type Shape struct {
 	Every      bool   // an output is due at every step, not at the last alone
 	Classes    bool   // the target of an output is a class, not values: there is an accuracy
 	Loss       string // as in [sweep/model/loss]
-	Words      bool   // exp(loss) is a perplexity
+	Words      bool   // exp(loss) is a perplexity, and what counts in place of accuracy
+	Characters bool   // exp(loss) is a perplexity of characters, beside their accuracy
+	Padded     bool   // sequences have different lengths: some outputs have [loss.NoTarget]
 	Carries    bool   // some minibatches go on where the one before ended
 }
 
@@ -79,6 +81,12 @@ func (s *Shape) Rows(sequences, steps int) int {
 	}
 	return sequences
 }
+
+// Perplexity says whether exp(loss) is a perplexity.
+func (s *Shape) Perplexity() bool { return s.Words || s.Characters }
+
+// Accuracy says whether the share of right classes is measured.
+func (s *Shape) Accuracy() bool { return s.Classes && !s.Words }
 
 // Schedule is how long training takes, in steps.
 type Schedule struct {

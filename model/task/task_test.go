@@ -2,12 +2,14 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"testing"
 
 	"sweep/model/dataset"
+	"sweep/model/loss"
 	"sweep/model/protocol"
 	"sweep/sweep"
 )
@@ -42,6 +44,7 @@ var small = []sweep.Parameters{
 	{"dataset": "addition", "length": int64(9), "held": int64(20), "examples": int64(25)},
 	{"dataset": "copy", "length": int64(4), "held": int64(20)},
 	{"dataset": "generated-text", "length": int64(30)},
+	{"dataset": "generated-queries", "alphabet": int64(20), "length": int64(18)},
 }
 
 // generatedTasks are those whose sequences are made as they are needed.
@@ -421,5 +424,67 @@ func TestLanguageByDefinition(t *testing.T) {
 			refused.Parameter != "batch"
 	}() {
 		t.Error("rows of a single word were taken")
+	}
+}
+
+// Every prefix of a query asks its next character, and the last its end, whatever else is in the minibatch; a query
+// that is longer than the limit never asks its end. Every query comes once an epoch.
+func TestQueriesByDefinition(t *testing.T) {
+	const codes, most = 20, 16
+	set := dataset.GenerateQueries(0, 4000)
+	point := sweep.Parameters{"dataset": "generated-queries", "alphabet": int64(codes), "length": int64(most)}
+	asked := func(line []uint16) (query []int) {
+		for _, number := range line {
+			code := 2 + int(number)
+			if code >= codes {
+				code = 1
+			}
+			query = append(query, code)
+		}
+		if len(query) < most {
+			return append(query, 0)
+		}
+		return query[:most]
+	}
+	want, cut := map[string]int{}, 0
+	for part, lines := range map[Part]*dataset.Lines{Train: &set.Train, Test: &set.Test} {
+		for i := range lines.Count() {
+			want[fmt.Sprint(part == Test, asked(lines.Line(i)))]++
+			if len(lines.Line(i)) > most {
+				cut++
+			}
+		}
+	}
+	for _, part := range []Part{Train, Validation, Test} {
+		task, stream, b := opened(t, point, part, 4)
+		if f := task.Facts(); f["cut_lines"] != float64(cut) || f["vocabulary"] != codes-2 || f["length"] != most {
+			t.Errorf("facts %v, want %d cut", f, cut)
+		}
+		for count := 0; count < task.Count(part) && stream.Next(b); count += b.Size {
+			for _, s := range sequencesOf(b) {
+				query := s.classes
+				if at := slices.Index(query, loss.NoTarget); at >= 0 {
+					query = query[:at]
+				}
+				want[fmt.Sprint(part == Test, query)]--
+				read := 0
+				for step, class := range s.classes {
+					x, sum := s.x[step*codes:(step+1)*codes], float32(0)
+					for _, v := range x {
+						sum += v
+					}
+					if padded := step >= len(query); padded && (sum != 0 || class != loss.NoTarget) ||
+						!padded && (sum != 1 || x[read] != 1) {
+						t.Fatalf("%v: step %d reads %v and asks %d", s.classes, step, x, class)
+					}
+					read = class
+				}
+			}
+		}
+	}
+	for query, n := range want {
+		if n != 0 {
+			t.Errorf("%s: %d times too few", query, n)
+		}
 	}
 }
