@@ -57,15 +57,19 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 			request, err := paper.ParseRequest(args[0], options.selection)
 			switch {
 			case errors.Is(err, sweep.ErrNotFound):
-				return usageError("no table %q: expected one of %s", args[0], strings.Join(tableNames(), ", "))
+				names := tableNames()
+				for _, sub := range cmd.Commands() {
+					names = append(names, sub.Name())
+				}
+				return usageError("no table %q: expected one of %s", args[0], strings.Join(names, ", "))
 			case err != nil:
 				return &exitError{exitUsage, err}
 			}
 			if request.Sweeps, request.All = args[1:], options.all; request.All && len(request.Sweeps) > 0 {
 				return usageError("--all uses every sweep; do not name any")
 			}
-			if !slices.Contains(report.Formats, options.format) {
-				return usageError("--format %s: expected one of %s", options.format, strings.Join(report.Formats, ", "))
+			if err := options.checkFormat(); err != nil {
+				return err
 			}
 			return with(cmd, s.openTarget, func(t target) error {
 				table, _, err := request.Gather(cmd.Context(), t, t)
@@ -87,9 +91,17 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 	f := cmd.Flags()
 	f.StringVar(&options.selection, "select", string(report.Mean), "mean, single, ensemble, ensemble:K or "+
 		"ensemble:auto")
-	f.StringVar(&options.format, "format", "text", strings.Join(report.Formats, ", "))
+	cmd.PersistentFlags().StringVar(&options.format, "format", "text", strings.Join(report.Formats, ", "))
 	f.BoolVar(&options.all, "all", false, "combine the results of all sweeps")
+	cmd.AddCommand(newTableFlops(&options))
 	return cmd
+}
+
+func (o *tableOptions) checkFormat() error {
+	if !slices.Contains(report.Formats, o.format) {
+		return usageError("--format %s: expected one of %s", o.format, strings.Join(report.Formats, ", "))
+	}
+	return nil
 }
 
 func tableNames() (names []string) {

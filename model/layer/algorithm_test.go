@@ -5,36 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"sweep/model/analysis"
 	"sweep/model/kernel"
 )
-
-// The paper's appendix B, one reflector, one step and one series at a time:
-// the reference for what weight.SVD and Elman do with whole matrices.
-
-// hprod is algorithm 2: H(u) h, where u acts on the last len(u) coordinates.
-func hprod(h, u []float64) []float64 {
-	out := append([]float64(nil), h...)
-	tail := out[len(h)-len(u):]
-	alpha := 2 / dot(u, u) * dot(u, tail)
-	for i, x := range u {
-		tail[i] -= alpha * x
-	}
-	return out
-}
-
-// hgrad is algorithm 3: the gradients of h and u, given g, that of H(u) h.
-func hgrad(h, u, g []float64) (dh, du []float64) {
-	first := len(h) - len(u)
-	alpha := 2 / dot(u, u) * dot(u, h[first:])
-	beta := 2 / dot(u, u) * dot(u, g[first:])
-	dh = append([]float64(nil), g...)
-	du = make([]float64, len(u))
-	for i, x := range u {
-		dh[first+i] -= beta * x
-		du[i] = -alpha*g[first+i] - beta*h[first+i] + alpha*beta*x
-	}
-	return dh, du
-}
 
 func dot(a, b []float64) float64 {
 	sum := 0.0
@@ -44,60 +17,6 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// local is algorithm 1 with U = (u_n | … ), V = (v_n | … ) and their gradients.
-type local struct {
-	u, v        [][]float64
-	hat         []float64
-	radius      float64
-	du, dv      [][]float64
-	dhat        []float64
-	before, mid [][]float64 // h before each v; h before each u
-	afterV      []float64   // Vᵀ h
-}
-
-func (l *local) sigma(i int) float64 { return 2*l.radius*(1/(1+math.Exp(-l.hat[i]))-.5) + 1 }
-
-// forward returns W h and keeps what backward needs.
-func (l *local) forward(h []float64) []float64 {
-	l.before, l.mid = nil, make([][]float64, len(l.u))
-	for _, v := range l.v {
-		l.before = append(l.before, h)
-		h = hprod(h, v)
-	}
-	l.afterV = h
-	scaled := make([]float64, len(h))
-	for i := range h {
-		scaled[i] = l.sigma(i) * h[i]
-	}
-	h = scaled
-	for k := len(l.u) - 1; k >= 0; k-- {
-		l.mid[k] = h
-		h = hprod(h, l.u[k])
-	}
-	return h
-}
-
-// backward adds the gradients and returns Wᵀ g.
-func (l *local) backward(g []float64) []float64 {
-	var d []float64
-	for k, u := range l.u {
-		g, d = hgrad(l.mid[k], u, g)
-		accumulate(l.du[k], d)
-	}
-	scaled := make([]float64, len(g))
-	for i := range g {
-		f := 1 / (1 + math.Exp(-l.hat[i]))
-		l.dhat[i] += g[i] * l.afterV[i] * 2 * l.radius * f * (1 - f)
-		scaled[i] = l.sigma(i) * g[i]
-	}
-	g = scaled
-	for k := len(l.v) - 1; k >= 0; k-- {
-		g, d = hgrad(l.before[k], l.v[k], g)
-		accumulate(l.dv[k], d)
-	}
-	return g
-}
-
 func accumulate(dst, src []float64) {
 	for i, x := range src {
 		dst[i] += x
@@ -105,7 +24,8 @@ func accumulate(dst, src []float64) {
 }
 
 // TestAlgorithm3 holds the gradients of all reflectors and of σ̂, of the input
-// matrix and of the initial state, over whole sequences, to the algorithms.
+// matrix and of the initial state, over whole sequences, to the paper's algorithms
+// (appendix B), which work on one reflector, one step and one series at a time.
 func TestAlgorithm3(t *testing.T) {
 	for _, s := range []shape{
 		{n: 6, inputs: 2, steps: 4, batch: 3, m1: 3, m2: 2, radius: .2, activation: kernel.LeakyReLU, slope: .2},
@@ -130,19 +50,8 @@ func compareAlgorithms(t *testing.T, s shape) {
 	d := newData[float64](s, 22)
 	n.gradients(d)
 
-	l := &local{hat: make([]float64, s.n), dhat: make([]float64, s.n), radius: s.radius}
 	parameter := func(name string) []float64 { return n.arena.View(name).Value }
-	for k := range s.m1 {
-		l.u = append(l.u, parameter(fmt.Sprintf("u%d", s.n-k)))
-		l.du = append(l.du, make([]float64, s.n-k))
-	}
-	for k := range s.m2 {
-		l.v = append(l.v, parameter(fmt.Sprintf("v%d", s.n-k)))
-		l.dv = append(l.dv, make([]float64, s.n-k))
-	}
-	if s.m2 > 0 {
-		l.hat = parameter("sigma_hat")
-	}
+	l := reflectorsOf(s, parameter)
 	dh0, dm := make([]float64, s.n), make([]float64, s.n*s.inputs)
 	slope := map[kernel.Activation]float64{kernel.Linear: 1, kernel.LeakyReLU: s.slope}[s.activation]
 	phi := func(z float64) (value, derivative float64) {
@@ -156,10 +65,10 @@ func compareAlgorithms(t *testing.T, s shape) {
 	}
 	for b := range s.batch {
 		states := [][]float64{parameter("h0")}
-		var steps []local
+		var steps []analysis.Reflectors
 		var slopes [][]float64
 		for step := range s.steps {
-			z := l.forward(states[step])
+			z := l.Forward(states[step])
 			steps = append(steps, *l)
 			x := d.x.Row(step*s.batch + b)
 			h, derivative := make([]float64, s.n), make([]float64, s.n)
@@ -180,7 +89,7 @@ func compareAlgorithms(t *testing.T, s shape) {
 					dm[j*s.n+i] += g[i] * xj
 				}
 			}
-			g = steps[step].backward(g)
+			g = steps[step].Backward(g)
 		}
 		accumulate(dh0, g)
 	}
@@ -195,15 +104,38 @@ func compareAlgorithms(t *testing.T, s shape) {
 			t.Errorf("gradient of %s: relative error %.2g", name, relative)
 		}
 	}
-	for k := range l.du {
-		check(fmt.Sprintf("u%d", s.n-k), l.du[k])
+	for k := range l.UGradient {
+		check(fmt.Sprintf("u%d", s.n-k), l.UGradient[k])
 	}
-	for k := range l.dv {
-		check(fmt.Sprintf("v%d", s.n-k), l.dv[k])
+	for k := range l.VGradient {
+		check(fmt.Sprintf("v%d", s.n-k), l.VGradient[k])
 	}
 	if s.m2 > 0 {
-		check("sigma_hat", l.dhat)
+		check("sigma_hat", l.HatGradient)
 	}
 	check("h0", dh0)
 	check("M", dm)
+}
+
+// reflectorsOf is the transition matrix of a layer for the algorithms.
+func reflectorsOf(s shape, parameter func(name string) []float64) *analysis.Reflectors {
+	r := &analysis.Reflectors{KeepNorms: s.n%2 == 0, KeepProducts: s.n%3 > 0}
+	for k := range s.m1 {
+		r.U = append(r.U, parameter(fmt.Sprintf("u%d", s.n-k)))
+		r.UGradient = append(r.UGradient, make([]float64, s.n-k))
+	}
+	for k := range s.m2 {
+		r.V = append(r.V, parameter(fmt.Sprintf("v%d", s.n-k)))
+		r.VGradient = append(r.VGradient, make([]float64, s.n-k))
+	}
+	if s.m2 == 0 {
+		return r
+	}
+	r.HatGradient = make([]float64, s.n)
+	for _, hat := range parameter("sigma_hat") {
+		f := 1 / (1 + math.Exp(-hat))
+		r.Sigma = append(r.Sigma, 2*s.radius*(f-.5)+1)
+		r.Slope = append(r.Slope, 2*s.radius*f*(1-f))
+	}
+	return r
 }

@@ -22,6 +22,14 @@ type Table struct {
 	Notes []Note
 	// Records are the rows as programs read them: one a data set and model.
 	Records []Record
+	// Data are the rows as programs read them where they are no Records; else nil.
+	Data *Data
+}
+
+// Data is a table for programs, without text that is only to be read.
+type Data struct {
+	Columns []string
+	Rows    [][]any // a number or text each, nil where there is none
 }
 
 // Column is a column's head.
@@ -94,6 +102,9 @@ func (t *Table) Write(w io.Writer, format string, bold bool) error {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
+		if t.Data != nil {
+			return encoder.Encode(t.Data.objects())
+		}
 		return encoder.Encode(t.Records)
 	default:
 		return fmt.Errorf("format %q: expected one of %s", format, strings.Join(Formats, ", "))
@@ -199,7 +210,8 @@ func (t *Table) writeMarkdown(b *strings.Builder) {
 
 func (t *Table) writeLaTeX(b *strings.Builder) {
 	escape := strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "_", `\_`, "#", `\#`, "$", `\$`,
-		"±", `$\pm$`, "≈", `$\approx$`, "−", "$-$", "†", `\textdagger{}`, "‡", `\textdaggerdbl{}`, "–", "--").Replace
+		"±", `$\pm$`, "²", `$^2$`, "≈", `$\approx$`, "−", "$-$", "†", `\textdagger{}`, "‡",
+		`\textdaggerdbl{}`, "–", "--").Replace
 	b.WriteString("% needs \\usepackage{booktabs}\n\\begin{tabular}{")
 	for _, c := range t.Columns {
 		if c.Right {
@@ -231,6 +243,9 @@ func (t *Table) writeLaTeX(b *strings.Builder) {
 
 func (t *Table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
+	if t.Data != nil {
+		return out.WriteAll(t.Data.lines())
+	}
 	rows := [][]string{{"dataset", "model", "selection", "accuracy", "deviation", "replicates", "validation_loss",
 		"parameter_count",
 		"published", "artefact", "train_size", "test_size", "length", "classes", "depth", "test_loss", "ties"}}
@@ -249,4 +264,31 @@ func (t *Table) writeCSV(w io.Writer) error {
 			fmt.Sprint(r.Depth), optional(r.TestLoss), fmt.Sprint(r.Ties)})
 	}
 	return out.WriteAll(rows)
+}
+
+// objects are the rows by the names of their columns.
+func (d *Data) objects() []map[string]any {
+	objects := make([]map[string]any, len(d.Rows))
+	for i, row := range d.Rows {
+		objects[i] = map[string]any{}
+		for j, name := range d.Columns {
+			objects[i][name] = row[j]
+		}
+	}
+	return objects
+}
+
+// lines are the names of the columns and the rows, with nothing in place of nil.
+func (d *Data) lines() [][]string {
+	lines := [][]string{d.Columns}
+	for _, row := range d.Rows {
+		line := make([]string, len(row))
+		for j, value := range row {
+			if value != nil {
+				line[j] = fmt.Sprint(value)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
