@@ -20,6 +20,10 @@ var counts = map[string]func(o *system.Options) int{
 		u, v := reflectorCount(o.Hidden, o.Integer("m1")), reflectorCount(o.Hidden, o.Integer("m2"))
 		return elmanCount(o, u+v+o.Hidden)
 	},
+	"gated-spectral-rnn": func(o *system.Options) int {
+		u, v := reflectorCount(o.Hidden, o.Integer("m1")), reflectorCount(o.Hidden, o.Integer("m2"))
+		return elmanCount(o, u+v+o.Hidden) + (o.Inputs+o.Hidden+1)*o.Hidden
+	},
 	"factorized-rnn": func(o *system.Options) int { return elmanCount(o, (2*o.Hidden+1)*o.Hidden) },
 	"vprnn":          func(o *system.Options) int { return elmanCount(o, rotationCount(o)) },
 	"fastrnn":        func(o *system.Options) int { return denseElmanCount(o) + 2 },

@@ -42,6 +42,10 @@ func TestAlgorithm3(t *testing.T) {
 			s.operator = kind
 			t.Run(s.String(), func(t *testing.T) { compareAlgorithms(t, s) })
 		}
+		if s.m2 > 0 {
+			s.cell, s.operator = "gated-spectral-rnn", ""
+			t.Run(s.String(), func(t *testing.T) { compareAlgorithms(t, s) })
+		}
 	}
 }
 
@@ -52,6 +56,7 @@ func compareAlgorithms(t *testing.T, s shape) {
 
 	parameter := func(name string) []float64 { return n.arena.View(name).Value }
 	l := reflectorsOf(s, parameter)
+	gates := newSigmaGates(s, l, parameter)
 	dh0, dm := make([]float64, s.n), make([]float64, s.n*s.inputs)
 	slope := map[kernel.Activation]float64{kernel.Linear: 1, kernel.LeakyReLU: s.slope}[s.activation]
 	phi := func(z float64) (value, derivative float64) {
@@ -68,9 +73,10 @@ func compareAlgorithms(t *testing.T, s shape) {
 		var steps []analysis.Reflectors
 		var slopes [][]float64
 		for step := range s.steps {
+			x := d.x.Row(step*s.batch + b)
+			gates.forward(l, states[step], x)
 			z := l.Forward(states[step])
 			steps = append(steps, *l)
-			x := d.x.Row(step*s.batch + b)
 			h, derivative := make([]float64, s.n), make([]float64, s.n)
 			for i := range h {
 				sum := z[i] + parameter("b")[i]
@@ -90,6 +96,7 @@ func compareAlgorithms(t *testing.T, s shape) {
 				}
 			}
 			g = steps[step].Backward(g)
+			gates.backward(&steps[step], states[step], d.x.Row(step*s.batch+b), g)
 		}
 		accumulate(dh0, g)
 	}
@@ -110,11 +117,74 @@ func compareAlgorithms(t *testing.T, s shape) {
 	for k := range l.VGradient {
 		check(fmt.Sprintf("v%d", s.n-k), l.VGradient[k])
 	}
-	if s.m2 > 0 {
-		check("sigma_hat", l.HatGradient)
-	}
 	check("h0", dh0)
 	check("M", dm)
+	switch {
+	case gates != nil:
+		check("sigma_hat", gates.hat)
+		check("W_g", gates.dw)
+		check("U_g", gates.du)
+		check("b_g", gates.db)
+	case s.m2 > 0:
+		check("sigma_hat", l.HatGradient)
+	}
+}
+
+// sigmaGates gate the singular values of the algorithms at each step; nil does nothing.
+type sigmaGates struct {
+	parameter       func(name string) []float64
+	sigma, slope    []float64 // without gates
+	hat, dw, du, db []float64 // gradients
+}
+
+func newSigmaGates(s shape, l *analysis.Reflectors, parameter func(name string) []float64) *sigmaGates {
+	if s.cell != "gated-spectral-rnn" {
+		return nil
+	}
+	return &sigmaGates{parameter: parameter, sigma: l.Sigma, slope: l.Slope, hat: make([]float64, s.n),
+		dw: make([]float64, s.n*s.n), du: make([]float64, s.n*s.inputs), db: make([]float64, s.n)}
+}
+
+// forward gives the step gated singular values, and a gradient of its own.
+func (g *sigmaGates) forward(l *analysis.Reflectors, h, x []float64) {
+	if g == nil {
+		return
+	}
+	n := len(h)
+	l.Sigma, l.Slope, l.HatGradient = make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range n {
+		sum := g.parameter("b_g")[i]
+		for j, xj := range x {
+			sum += g.parameter("U_g")[j*n+i] * xj
+		}
+		for j, hj := range h {
+			sum += g.parameter("W_g")[j*n+i] * hj
+		}
+		gate := 1 / (1 + math.Exp(-sum))
+		l.Sigma[i], l.Slope[i] = g.sigma[i]*gate, g.slope[i]*gate
+	}
+}
+
+// backward adds the gradients of the gates, and of the state by them to dh. That of σ̂ is
+// g ∂σ/∂σ̂ times that of a gated singular value, which a gate's is σ times.
+func (g *sigmaGates) backward(l *analysis.Reflectors, h, x, dh []float64) {
+	if g == nil {
+		return
+	}
+	n := len(h)
+	for i, d := range l.HatGradient {
+		g.hat[i] += d
+		gate := l.Sigma[i] / g.sigma[i]
+		d *= g.sigma[i] / l.Slope[i] * gate * (1 - gate)
+		g.db[i] += d
+		for j, xj := range x {
+			g.du[j*n+i] += d * xj
+		}
+		for j, hj := range h {
+			g.dw[j*n+i] += d * hj
+			dh[j] += d * g.parameter("W_g")[j*n+i]
+		}
+	}
 }
 
 // reflectorsOf is the transition matrix of a layer for the algorithms.

@@ -23,7 +23,7 @@ func gradientShapes() []shape {
 	add := func(s shape, cell string, start weight.Start, m1, m2 int) {
 		s.cell, s.start, s.m1, s.m2, s.radius = cell, start, m1, m2, .3
 		shapes = append(shapes, s)
-		if m1 > 0 && cell != "sgornn" {
+		if m1 > 0 && cell != "sgornn" && cell != "gated-spectral-rnn" {
 			s.operator = OperatorCompactWY
 			shapes = append(shapes, s)
 		}
@@ -40,6 +40,7 @@ func gradientShapes() []shape {
 			add(s, "ornn", weight.StartRandom, m[0], 0)
 			add(s, "sgornn", weight.StartRandom, m[0], 0)
 			add(s, "spectral-rnn", weight.StartRandom, m[0], m[1])
+			add(s, "gated-spectral-rnn", weight.StartRandom, m[0], m[1])
 		}
 		add(s, "ornn", weight.StartNearIdentity, half, 0)
 		add(s, "spectral-rnn", weight.StartNearIdentity, half, half)

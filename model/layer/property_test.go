@@ -22,6 +22,7 @@ func propertyShapes() []shape {
 		{cell: "spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2},
 		{cell: "spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2, operator: OperatorCompactWY},
 		{cell: "ornn", m1: 3, activation: kernel.Tanh, operator: OperatorCompactWY},
+		{cell: "gated-spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2},
 		{cell: "lstm"},
 		{cell: "gru"},
 		{cell: "fastrnn", activation: kernel.Tanh},

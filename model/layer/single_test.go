@@ -13,7 +13,7 @@ import (
 
 // shape says what layer a test wants, and for what.
 type shape struct {
-	cell           string // rnn, irnn, ornn, spectral-rnn, fastrnn, sgornn, lstm, gru
+	cell           string // rnn, irnn, ornn, spectral-rnn, gated-spectral-rnn, fastrnn, sgornn, lstm, gru
 	n, inputs      int
 	m1, m2         int
 	steps, batch   int
@@ -60,7 +60,7 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 		matrix, err = weight.NewDense(set, arena, "W", s.n, s.n)
 	case "ornn", "sgornn":
 		matrix, err = weight.NewHouseholder(set, arena, s.n, s.n, s.m1)
-	case "spectral-rnn":
+	case "spectral-rnn", "gated-spectral-rnn":
 		matrix, err = weight.NewSVD(set, arena, s.n, s.n,
 			weight.SVDOptions{Left: s.m1, Right: s.m2, Radius: s.radius, Center: 1})
 	}
@@ -73,6 +73,10 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 		l, err = NewLSTM(set, arena, LSTMOptions{CellOptions: cell, Size: s.n, Start: s.start, ForgetBias: 1})
 	case "gru":
 		l, err = NewGRU(set, arena, GRUOptions{CellOptions: cell, Size: s.n, Start: s.start})
+	case "gated-spectral-rnn":
+		l, err = NewGatedSpectral(set, arena, matrix, GatedSpectralOptions{
+			CellOptions: cell, Activation: s.activation, Slope: s.slope, Start: s.start, GateBias: 1,
+		})
 	case "fastrnn", "sgornn":
 		l, err = NewScalarGated(set, arena, matrix, ScalarGatedOptions{
 			CellOptions: cell, Activation: s.activation, Slope: s.slope, Start: s.start,
@@ -110,7 +114,7 @@ func randomise[F kernel.Float](t testing.TB, l Layer[F], arena *weight.Arena[F],
 	}
 	for _, v := range arena.Views() {
 		switch v.Name {
-		case "b", "b_zr", "b_h", "h0", "c0", "sigma_hat":
+		case "b", "b_zr", "b_h", "b_g", "h0", "c0", "sigma_hat":
 			random.Gaussian(v.Value, .5, source)
 		}
 	}

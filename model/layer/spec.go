@@ -10,8 +10,8 @@ import (
 // A Spec is a layer as data, for any type of numbers.
 type Spec struct {
 	Prefix string // of the names of its tensors
-	// Options say what it is: [ElmanOptions], [ScalarGatedOptions], [LSTMOptions], [GRUOptions],
-	// [AffineOptions], a [ResidualSpec], [EmbeddingSpec] or [DropoutSpec].
+	// Options say what it is: [ElmanOptions], [ScalarGatedOptions], [GatedSpectralOptions],
+	// [LSTMOptions], [GRUOptions], [AffineOptions], a [ResidualSpec], [EmbeddingSpec] or [DropoutSpec].
 	Options any
 	// Matrix is the layer's matrix W, [Rows × Cols]; nil for those that have none of their own.
 	Matrix     weight.Spec
@@ -61,6 +61,8 @@ func Declare[F kernel.Float](
 			l, err = NewElman(set, arena, matrix, o)
 		case ScalarGatedOptions:
 			l, err = NewScalarGated(set, arena, matrix, o)
+		case GatedSpectralOptions:
+			l, err = NewGatedSpectral(set, arena, matrix, o)
 		case LSTMOptions:
 			l, err = NewLSTM(set, arena, o)
 		case GRUOptions:

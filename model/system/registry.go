@@ -10,6 +10,7 @@ var All = []*System{
 	&gru,
 	&ornn,
 	&spectralRNN,
+	&gatedSpectralRNN,
 	&factorizedRNN,
 	&vprnn,
 	&fastRNN,

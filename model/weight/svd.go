@@ -29,6 +29,7 @@ type SVD[F kernel.Float] struct {
 	left, right *chain[F]        // the products W and V
 	transposed  kernel.Matrix[F] // V Σᵀ, or the gradient of it
 	factors     *svdFactors[F]   // for Factors; nil before their first call
+	sides       *svdSides[F]     // for Sides; likewise
 }
 
 // SVDOptions are the choices of an [SVD] matrix.
