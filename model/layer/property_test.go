@@ -247,7 +247,7 @@ func TestPaddedInput(t *testing.T) {
 			p := newSingle(t, kernel.Float64(), wide, 3)
 			dp := newData[float64](wide, 4)
 			dp.weights.Fill(d.weights)
-			inputs := map[string]bool{"M": true, "U": true, "U_zr": true, "U_h": true}
+			inputs := map[string]bool{"M": true, "U": true, "U_zr": true, "U_h": true, "U_g": true}
 			for _, v := range p.arena.Views() {
 				// Rows of an input matrix are inputs: what is new is at the end.
 				from := n.arena.View(v.Name)
@@ -373,6 +373,8 @@ func unrolledOf[F kernel.Float](p Pass[F]) *unrolled[F] {
 	case *gruPass[F]:
 		return c.unrolled
 	case *scalarGatedPass[F]:
+		return c.unrolled
+	case *gatedSpectralPass[F]:
 		return c.unrolled
 	}
 	return nil
@@ -614,7 +616,7 @@ func TestStart(t *testing.T) {
 		for _, v := range n.arena.Views() {
 			variance := dot(v.Value, v.Value) / float64(len(v.Value))
 			switch {
-			case slices.Contains([]string{"M", "U", "U_zr", "U_h"}, v.Name):
+			case slices.Contains([]string{"M", "U", "U_zr", "U_h", "U_g"}, v.Name):
 				if ratio := variance / (1. / 400); math.Abs(ratio-1) > .1 {
 					t.Errorf("variance of %s is %v of what is due", v.Name, ratio)
 				}
@@ -639,6 +641,8 @@ func TestStart(t *testing.T) {
 			c.options.Start = "nearly"
 		case *ScalarGated[float64]:
 			c.start = "nearly"
+		case *GatedSpectral[float64]:
+			c.options.Start = "nearly"
 		}
 		if err := n.layer.Init(context.Background(), random.New(1, 0)); err == nil {
 			t.Error("an unknown start is taken")
