@@ -27,8 +27,8 @@ const WeightsArtifact = "weights"
 // parts of a classification: a safetensors file with the tensors "validation" and
 // "test" [rows × classes] of class probabilities in half precision, and
 // "validation_labels" and "test_labels" [rows × 1]. After a refit, which trains on the
-// validation part, that part's are those of the weights before it began. A table takes
-// the mean over several trials from them.
+// validation part, that part's are those of the weights before it began; a trial that
+// holds none out has none. A table takes the mean over several trials from them.
 const ProbabilitiesArtifact = "probabilities"
 
 // Load makes the network of a [WeightsArtifact], for minibatches of so many sequences, and opens
@@ -113,7 +113,7 @@ func (t *training) probabilities(ctx context.Context) (tensors []safetensors.Ten
 		return nil, nil
 	}
 	tensors = t.validated
-	if t.plan.Refit == 0 {
+	if t.holdsOut() && t.plan.Refit == 0 {
 		if tensors, err = t.classify(ctx, "validation", task.Validation); err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (t *training) votes() bool {
 // keepValidated keeps what the last weights before a refit make of the validation part:
 // later ones have trained on it.
 func (t *training) keepValidated(ctx context.Context) (err error) {
-	last := !t.refits() && t.plan.Refits(t.position()+t.plan.Interval)
+	last := t.validates() && t.plan.Refits(t.position()+t.plan.Interval)
 	if last && t.votes() && slices.Contains(t.request.Artifacts, ProbabilitiesArtifact) {
 		t.validated, err = t.classify(ctx, "validation", task.Validation)
 	}

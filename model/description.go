@@ -34,22 +34,25 @@ var artifacts = []sweep.ArtifactSchema{
 // lossOfDiverged is what a diverged trial counts as in the mean loss of a grid point.
 const lossOfDiverged = 20.0
 
+// heldOutNone are trials without validation rows.
+var heldOutNone = sweep.Match{"validation": {int64(0)}}
+
 var metrics = []sweep.MetricSchema{
 	{Name: "train_loss", Doc: "mean training loss of the epoch", Goal: "minimize", Unit: "nats", Curve: true,
 		Summary: true, Part: sweep.TrainPart},
 	{Name: "validation_loss", Doc: "validation loss; in the summary the smallest of the trial",
 		Goal: "minimize", Unit: "nats", Curve: true, Summary: true, Part: sweep.ValidationPart,
-		Diverged: new(lossOfDiverged)},
+		Diverged: new(lossOfDiverged), AbsentWhen: heldOutNone},
 	{Name: "validation_accuracy", Doc: "validation accuracy; in the summary that of the kept weights, or the " +
-		"last before the refit", Goal: "maximize", Curve: true, Summary: true, Part: sweep.ValidationPart},
+		"last before the refit", Goal: "maximize", Curve: true, Summary: true, Part: sweep.ValidationPart,
+		AbsentWhen: heldOutNone},
 	{Name: "test_accuracy", Doc: "test accuracy; in the summary that of the kept weights", Goal: "maximize",
 		Curve: true, Summary: true, Part: sweep.TestPart, Diverged: new(0.0)},
 	{Name: "train_perplexity", Doc: "exp(train_loss) of a model of words or characters", Goal: "minimize", Curve: true,
 		Summary: true, Part: sweep.TrainPart},
 	{Name: "validation_perplexity", Doc: "validation perplexity, every word or character counted once, ends of lines " +
-		"too; " +
-		"in the summary that of the kept weights", Goal: "minimize", Curve: true, Summary: true,
-		Part: sweep.ValidationPart},
+		"too; in the summary that of the kept weights", Goal: "minimize", Curve: true, Summary: true,
+		Part: sweep.ValidationPart, AbsentWhen: heldOutNone},
 	{Name: "test_perplexity", Doc: "test perplexity, likewise", Goal: "minimize", Curve: true, Summary: true,
 		Part: sweep.TestPart},
 	{Name: "test_loss", Doc: "test loss of the kept weights", Goal: "minimize", Unit: "nats", Summary: true,

@@ -87,8 +87,8 @@ func TestRefitBoundaryUnaligned(t *testing.T) {
 			}
 			epoch++
 			late := epoch > int(c.epochs)-refitted
-			if late != run.refits() {
-				t.Errorf("%+v: epoch %d refits: %v, want %v", c, epoch, run.refits(), late)
+			if late == run.validates() {
+				t.Errorf("%+v: epoch %d refits: %v, want %v", c, epoch, !run.validates(), late)
 			}
 			if late == (rows == plain) {
 				t.Errorf("%+v: epoch %d trains on %d rows; %d are not held out", c, epoch, rows, plain)

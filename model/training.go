@@ -168,8 +168,11 @@ func (t *training) mark() int { return t.plan.Mark(t.position()) }
 // interval is the number of intervals that are done, or due.
 func (t *training) interval() int { return (t.position() + t.plan.Interval - 1) / t.plan.Interval }
 
-// refits says whether the last step trained on the validation rows, too.
-func (t *training) refits() bool { return t.plan.Refits(t.position()) }
+// holdsOut says whether there are validation rows.
+func (t *training) holdsOut() bool { return t.task.Count(task.Validation) > 0 }
+
+// validates says whether there are validation rows that no step so far trained on.
+func (t *training) validates() bool { return t.holdsOut() && !t.plan.Refits(t.position()) }
 
 // step trains the next minibatch. One whose loss is none ends the trial and leaves
 // the parameters as they were before it.
@@ -189,13 +192,19 @@ func (t *training) step() {
 }
 
 // endInterval validates, and keeps the snapshot if the epoch rule says so. In the refit
-// the validation rows tell no more than whether the weights are any.
+// the validation rows tell no more than whether the weights are any; where none are held
+// out, the last minibatch does.
 func (t *training) endInterval(ctx context.Context, testEvery int) error {
 	sum := t.sum
 	t.sum = epochSum{}
-	score, err := t.evaluate(ctx, task.Validation)
-	if err != nil {
-		return err
+	var score loss.Score
+	if t.holdsOut() {
+		var err error
+		if score, err = t.evaluate(ctx, task.Validation); err != nil {
+			return err
+		}
+	} else {
+		score = t.net.Evaluate(t.batch)
 	}
 	loss, accuracy := score.Mean(), score.Accuracy()
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
@@ -206,13 +215,13 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 	if err := t.record(ctx, trainLoss, loss, accuracy, sum.Gradient/float64(sum.Steps)); err != nil {
 		return err
 	}
-	if t.refits() {
-		t.keepWeights(trainLoss)
-	} else {
+	if t.validates() {
 		t.keep(trainLoss, loss, accuracy)
 		if err := t.keepValidated(ctx); err != nil {
 			return err
 		}
+	} else {
+		t.keepWeights(trainLoss)
 	}
 	if testEvery > 0 && t.interval()%testEvery == 0 {
 		test, err := t.evaluate(ctx, task.Test)
@@ -231,7 +240,7 @@ func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradie
 	if t.shape.Perplexity() {
 		t.curves.add("train_perplexity", epoch, perplexity(trainLoss))
 	}
-	if !t.refits() {
+	if t.validates() {
 		t.curves.add("validation_loss", epoch, loss)
 		t.addQuality("validation", loss, accuracy)
 	}
@@ -337,16 +346,7 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 			return nil, err
 		}
 		r.BestEpoch = int64(t.best.Epoch)
-		summary := map[string]float64{"train_loss": t.best.TrainLoss, "validation_loss": t.best.SmallestLoss,
-			"test_loss": score.Mean()}
-		if t.shape.Accuracy() {
-			summary["validation_accuracy"], summary["test_accuracy"] = t.best.Accuracy, score.Accuracy()
-		}
-		if t.shape.Perplexity() {
-			summary["train_perplexity"], summary["validation_perplexity"] = perplexity(t.best.TrainLoss),
-				perplexity(t.best.Loss)
-			summary["test_perplexity"] = perplexity(score.Mean())
-		}
+		summary := t.summary(score)
 		if ok {
 			summary["spectral_margin"] = margin
 		}
@@ -358,6 +358,28 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 	}
 	r.Seconds = time.Since(t.started).Seconds()
 	return r, nil
+}
+
+// summary are the metrics of the kept weights, with those of their test. What no row was held out for is not there.
+func (t *training) summary(test loss.Score) map[string]float64 {
+	s := map[string]float64{"train_loss": t.best.TrainLoss, "test_loss": test.Mean()}
+	if t.shape.Accuracy() {
+		s["test_accuracy"] = test.Accuracy()
+	}
+	if t.shape.Perplexity() {
+		s["train_perplexity"], s["test_perplexity"] = perplexity(t.best.TrainLoss), perplexity(test.Mean())
+	}
+	if !t.holdsOut() {
+		return s
+	}
+	s["validation_loss"] = t.best.SmallestLoss
+	if t.shape.Accuracy() {
+		s["validation_accuracy"] = t.best.Accuracy
+	}
+	if t.shape.Perplexity() {
+		s["validation_perplexity"] = perplexity(t.best.Loss)
+	}
+	return s
 }
 
 // digest is the hexadecimal SHA-256 of the values' bits.

@@ -108,6 +108,8 @@ type MetricSchema struct {
 	// Diverged, if not nil, is what a diverged trial counts as in the mean of a grid point, so that
 	// a point does not win by losing replicates.
 	Diverged *float64 `json:"diverged,omitempty"`
+	// AbsentWhen says which trials do not report the metric, by their parameters; nil for none.
+	AbsentWhen Match `json:"absent_when,omitempty"`
 	// Volatile metrics (times) differ between equal runs and are left out of digests.
 	Volatile bool `json:"volatile,omitempty"`
 	// Curve and Summary say where the metric appears.
@@ -133,6 +135,11 @@ func (d *Description) Metric(name string) *MetricSchema {
 		}
 	}
 	return nil
+}
+
+// Absent says whether a trial with these parameters does not report the metric.
+func (m *MetricSchema) Absent(p Parameters) bool {
+	return m != nil && len(m.AbsentWhen) > 0 && m.AbsentWhen.Fits(p)
 }
 
 // Diverged is what a diverged trial counts as in means of a metric, NaN if that is not known.
@@ -175,6 +182,11 @@ func (d *Description) Check() error {
 		m := &d.Metrics[i]
 		if parts := []Part{"", TrainPart, ValidationPart, TestPart}; !slices.Contains(parts, m.Part) {
 			return fmt.Errorf("metric %s is of part %q, which is none of train, validation and test", m.Name, m.Part)
+		}
+		for _, name := range m.AbsentWhen.Names() {
+			if !before[name] {
+				return fmt.Errorf("metric %s is absent by %s, which is no parameter", m.Name, name)
+			}
 		}
 	}
 	return nil

@@ -104,6 +104,31 @@ func TestCheckPart(t *testing.T) {
 	}
 }
 
+// A metric is absent by parameters that there are, and in the trials that fit.
+func TestAbsent(t *testing.T) {
+	d := &Description{Parameters: []ParameterSchema{{Name: "held", Type: NumberType}},
+		Metrics: []MetricSchema{{Name: "loss", AbsentWhen: Match{"held": {int64(0)}}}, {Name: "time"}}}
+	if err := d.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		metric string
+		point  Parameters
+		want   bool
+	}{
+		{"loss", Parameters{"held": 0.0}, true}, {"loss", Parameters{"held": 0.2}, false}, {"loss", Parameters{}, false},
+		{"time", Parameters{"held": int64(0)}, false}, {"none", Parameters{"held": int64(0)}, false},
+	} {
+		if got := d.Metric(c.metric).Absent(c.point); got != c.want {
+			t.Errorf("%s of %v: absent %v", c.metric, c.point, got)
+		}
+	}
+	d.Parameters = nil
+	if err := d.Check(); err == nil {
+		t.Error("absent by a parameter that there is not: taken")
+	}
+}
+
 // TestNeutral: a parameter that is added changes no fingerprint with its neutral
 // value, and every one with another.
 func TestNeutral(t *testing.T) {

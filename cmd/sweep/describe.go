@@ -59,6 +59,9 @@ func writeDescription(cmd *cobra.Command, d *sweep.Description) error {
 		}
 		l.entry(m.Name, strings.Join(where, ", "))
 		l.doc(m.Doc)
+		if m.AbsentWhen != nil {
+			l.text("absent for " + matchesText([]sweep.Match{m.AbsentWhen}))
+		}
 	}
 	if len(d.Artifacts) > 0 {
 		l.line("\nARTIFACT")

@@ -28,13 +28,19 @@ func ParseStrategy(name string) (Strategy, error) {
 }
 
 // Split holds out a share of the series with the given classes for validation, chosen at random by the seed: fraction ·
-// n of them, halves rounded up, but at least one, and at least one is left to train on. A stratified split holds out
-// more where there are more classes than that, and none of a class that has one series. Both lists are in ascending
-// order and share no element. A single series cannot be parted and stays to train on.
+// n of them, halves rounded up, but at least one unless the fraction is 0, and at least one is left to train on. A
+// stratified split holds out more where there are more classes than that, and none of a class that has one series. Both
+// lists are in ascending order and share no element. A single series cannot be parted and stays to train on.
 func Split(labels []int, strategy Strategy, fraction float64, seed uint64) (train, validation []int) {
 	n := len(labels)
 	if n == 0 {
 		return nil, nil
+	}
+	if fraction == 0 {
+		for row := range labels {
+			train = append(train, row)
+		}
+		return train, nil
 	}
 	count := 0
 	if want := math.Floor(float64(fraction*float64(n)) + 0.5); want > 0 {

@@ -18,7 +18,7 @@ import (
 
 // Protocol are the choices of a trial.
 type Protocol struct {
-	Validation float64 // share of the training rows that is held out
+	Validation float64 // share of the training rows that is held out; 0, which Final alone allows, for none
 	Split      dataset.Strategy
 	Rule       Rule
 
@@ -43,6 +43,16 @@ func Read(r *sweep.ParameterReader) (Protocol, error) {
 	}
 	if !slices.Contains(Rules, p.Rule) {
 		return refuse("epoch_rule", fmt.Sprintf("is not known: want one of %v", Rules))
+	}
+	const whole = "has no effect here: validation is 0, so all rows are trained on from the first epoch"
+	switch {
+	case p.Validation > 0:
+	case p.Rule != Final:
+		return refuse("epoch_rule", "goes by validation, for which validation: 0 holds nothing out: want final")
+	case p.refit > 0:
+		return refuse("refit", whole)
+	case p.Split != dataset.SplitRandom:
+		return refuse("split", whole)
 	}
 	if p.average > 0 && p.refit == 0 {
 		return refuse("average", "has no effect here: it applies only where refit is above 0")

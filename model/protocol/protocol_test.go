@@ -37,6 +37,26 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// Where nothing is held out, what goes by it has no effect and is refused.
+func TestReadWithoutValidation(t *testing.T) {
+	whole := func(name string, value any) *sweep.ParameterReader {
+		p := resolved("validation", int64(0))
+		p["refit"], p["average"] = int64(0), int64(0)
+		p[name] = value
+		return &sweep.ParameterReader{Parameters: p}
+	}
+	if p, err := Read(whole("refit", int64(0))); err != nil || p.Validation != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for name, value := range map[string]any{"refit": 0.2, "split": "stratified", "epoch_rule": "smallest-loss",
+		"average": 0.1} {
+		var refused *sweep.ParameterError
+		if p, err := Read(whole(name, value)); !errors.As(err, &refused) || refused.Parameter != name {
+			t.Errorf("%s = %v: %+v, %v", name, value, p, err)
+		}
+	}
+}
+
 // Shares of epochs are whole numbers of them: the first is never part of the refit, and an
 // average reaches no further than it.
 func TestShares(t *testing.T) {

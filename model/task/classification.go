@@ -55,8 +55,10 @@ var (
 	}
 	validation = sweep.ParameterSchema{
 		Name: "validation", Measures: true, Type: sweep.NumberType, Default: 0.2, Minimum: new(0.0),
-		ExclusiveMinimum: true, Maximum: new(0.9),
-		Doc: "share of the training set held out for validation, drawn by the seed",
+		Maximum: new(0.9),
+		Doc: "share of the training set held out for validation, drawn by the seed; 0, which wants epoch_rule final, " +
+			"trains on all of it from the first epoch: there are no validation metrics then, and a sweep file has to " +
+			"name another one in select",
 	}
 	split = sweep.ParameterSchema{
 		Name: "split", Measures: true, Type: sweep.StringType, Default: "random", Enum: []any{"random", "stratified"},
@@ -142,7 +144,7 @@ func (c *classified) split() error {
 	c.rows[Train], c.rows[Validation] = dataset.Split(set.Train.Labels, o.Protocol.Split, o.Protocol.Validation, o.Seed)
 	c.rows[Test] = upTo(set.Test.N)
 	switch {
-	case len(c.rows[Validation]) > 0:
+	case o.Protocol.Validation == 0, len(c.rows[Validation]) > 0:
 		return nil
 	case set.Train.N == 1 && o.Integer("limit") > 0:
 		return o.Refuse("limit", "leaves no series to validate on: want at least 2")

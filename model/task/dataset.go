@@ -13,6 +13,8 @@ var (
 )
 
 var datasetDefaults = []sweep.Defaults{
+	// Nothing is held out that a refit could train on.
+	{When: sweep.Match{"validation": {int64(0)}}, Values: map[string]any{"refit": int64(0)}},
 	{When: sweep.Match{"dataset": pixel}, Values: map[string]any{
 		"input_size": int64(1), "validation": 0.1, "epochs": int64(10), "hidden": int64(128), "batch": int64(128),
 		"epoch_rule": string(protocol.LastSmallestError), "refit": 0.2,

@@ -209,6 +209,7 @@ func (d *decoder) decode(data []byte) {
 	}
 	d.file.Grid = grid
 	d.checkGroups()
+	d.checkAbsent()
 }
 
 // readTop parses the file and fills d.top; it returns the keys that are not ours.

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -34,24 +35,9 @@ func (d *decoder) checkGroups() {
 	for _, name := range choice.Group {
 		d.decides(sweep.Match{name: nil}, names)
 	}
-	deciding := d.describe(names)
-	grid, err := sweep.NewGrid(d.deciding(names))
-	if err != nil {
-		return // as the whole grid will say
-	}
 	seen := map[string]sweep.Parameters{} // the values of each group's first point
 	refused := map[*sweep.ParameterSchema][2]any{}
-	stride := 1 + (grid.Count()-1)/maxCompared
-	for i := int64(0); i < grid.Count(); i += stride {
-		point, err := grid.At(i)
-		if err != nil {
-			return
-		}
-		maps.DeleteFunc(point, func(name string, _ any) bool { return !names[name] })
-		resolved, err := deciding.Resolve(point)
-		if err != nil {
-			return // as the point itself will say
-		}
+	for resolved := range d.resolved(names) {
 		key, _ := choice.GroupOf(resolved).Canonical() // decoded values have one
 		first := seen[string(key)]
 		if first == nil {
@@ -79,6 +65,29 @@ func (d *decoder) checkGroups() {
 		}
 		if len(d.errors) > 0 {
 			return
+		}
+	}
+}
+
+// resolved returns the sweep's points, as far as they differ in some parameters and those that decide about them, with
+// the defaults of these. It ends at a point that cannot be resolved, as that point itself will say.
+func (d *decoder) resolved(names map[string]bool) iter.Seq[sweep.Parameters] {
+	return func(yield func(sweep.Parameters) bool) {
+		deciding := d.describe(names)
+		grid, err := sweep.NewGrid(d.deciding(names))
+		if err != nil {
+			return // as the whole grid will say
+		}
+		stride := 1 + (grid.Count()-1)/maxCompared
+		for i := int64(0); i < grid.Count(); i += stride {
+			point, err := grid.At(i)
+			if err != nil {
+				return
+			}
+			maps.DeleteFunc(point, func(name string, _ any) bool { return !names[name] })
+			if point, err = deciding.Resolve(point); err != nil || !yield(point) {
+				return
+			}
 		}
 	}
 }

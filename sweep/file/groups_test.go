@@ -22,12 +22,21 @@ func measured() *sweep.Description {
 			AppliesWhen: sweep.Match{"rule": {"final"}},
 			Defaults:    []sweep.ConditionalDefault{{When: sweep.Match{"model": {"ornn"}}, Value: 0.5}}},
 		{Name: "seed", Type: sweep.IntegerType, Default: int64(1)},
-	}, Metrics: []sweep.MetricSchema{{Name: "validation_loss", Goal: "minimize", Summary: true}}}
+		{Name: "held", Type: sweep.NumberType, Default: 0.2,
+			Defaults: []sweep.ConditionalDefault{{When: sweep.Match{"dataset": {"whole"}}, Value: int64(0)}}},
+	}, Metrics: []sweep.MetricSchema{
+		{Name: "validation_loss", Goal: "minimize", Summary: true, AbsentWhen: sweep.Match{"held": {int64(0)}}},
+		{Name: "seconds", Summary: true},
+		{Name: "test_loss", Goal: "minimize", Summary: true, Part: sweep.TestPart},
+		{Name: "train_loss", Goal: "minimize", Summary: true, Part: sweep.TrainPart},
+	}}
 }
 
 // TestGroups: parameters that change what is measured do not compete, whatever the order
 // of their values, unless they part the groups.
 func TestGroups(t *testing.T) {
+	const absent = "trials with held 0 do not report validation_loss, so it cannot select among them: select by another " +
+		"metric, as in select: {by: train_loss}"
 	const part = " in one group, but it changes how validation_loss is measured, or leaves it as it is, so " +
 		"validation_loss cannot choose between them: " +
 		"give it one value, or add it to the groups, as in select: {group: [dataset, model, refit]}"
@@ -73,7 +82,18 @@ func TestGroups(t *testing.T) {
 			""},
 		"many": {"parameters: {lr: {min: 1, max: 100000000}, seed: {min: 1, max: 1000}, model: {values: " +
 			"[rnn, ornn]}}", ""},
-		"the metric": {"parameters: {refit: {values: [0, 0.5]}}\nselect: {by: nothing}", "nothing"},
+		"absent": {"parameters: {lr: {values: [1, 2]}, held: {values: [0.5, 0]}}",
+			"x.yaml:1:57: parameters.held: " + absent},
+		"absent by default": {"parameters: {dataset: {value: whole}}", "x.yaml:1:1: parameters: " + absent},
+		"absent in a part": {"parameters: {model: {values: [rnn, lstm]}, held: {value: 0, when: {model: lstm}}}",
+			"parameters.held: " + absent},
+		"absent, by name": {"parameters: {held: {value: 0}}\nselect: {by: validation_loss}", "x.yaml:2:1: select: " +
+			absent},
+		"absent, by the metric": {"metric: {name: validation_loss}\nparameters: {held: {value: 0}}",
+			"x.yaml:1:1: metric: " + absent},
+		"absent, excluded": {"parameters: {lr: {value: 1}, held: {values: [0.5, 0]}}\nexclude: [{held: 0}]", ""},
+		"another":          {"parameters: {held: {value: 0}}\nselect: {by: train_loss}", ""},
+		"the metric":       {"parameters: {refit: {values: [0, 0.5]}}\nselect: {by: nothing}", "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Decode("x.yaml", []byte(test.text), Options{Description: measured()})

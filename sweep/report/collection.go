@@ -148,13 +148,16 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 		testLoss: c.description.Diverged("test_loss"), accuracy: c.description.Diverged("test_accuracy"),
 		parameters: t.Result.ParameterCount,
 	}
+	if c.description.Metric("validation_loss").Absent(t.Parameters) {
+		o.loss = math.NaN()
+	}
 	if !o.diverged {
 		score, compared := t.Result.Summary[c.choice.By]
 		if !compared {
 			return nil
 		}
-		o.score, o.loss = score, t.Result.Summary["validation_loss"]
-		o.testLoss, o.accuracy = t.Result.Summary["test_loss"], t.Result.Summary["test_accuracy"]
+		o.score, o.loss = score, reported(t.Result, "validation_loss")
+		o.testLoss, o.accuracy = reported(t.Result, "test_loss"), reported(t.Result, "test_accuracy")
 	}
 	p, err := c.point(t.Parameters, set, model)
 	if err != nil {
@@ -170,6 +173,14 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 		p.trials = append(p.trials, o)
 	}
 	return nil
+}
+
+// reported is a metric of a result's summary, NaN if it is not there.
+func reported(result *sweep.Result, metric string) float64 {
+	if value, ok := result.Summary[metric]; ok {
+		return value
+	}
+	return math.NaN()
 }
 
 // point returns the grid point of a trial's parameters.

@@ -232,7 +232,8 @@ func TestDescriptionOverTheWire(t *testing.T) {
 				MeasuresWhen: sweep.Match{"n": {int64(3)}}},
 			{Name: "a", Type: sweep.AnyType, Doc: "anything", Default: map[string]any{"k": []any{int64(1), 0.25, nil}}},
 		},
-		Metrics: []sweep.MetricSchema{{Name: "loss", Doc: "loss", Goal: "minimize", Unit: "nats", Curve: true}},
+		Metrics: []sweep.MetricSchema{{Name: "loss", Doc: "loss", Goal: "minimize", Unit: "nats", Curve: true,
+			AbsentWhen: sweep.Match{"n": {int64(3), 0.5}}}},
 	}
 	wired := loopback(t, &stub{describe: func() (*sweep.Description, error) { return want, nil }})
 	got, err := wired.Describe(t.Context())

@@ -32,12 +32,14 @@ class Metric:
     """One metric: its goal ("minimize", "maximize" or none), its unit, whether it is a
     curve and whether it is in the summary. Volatile ones (times) differ between equal
     runs and are left out of digests. Its part is "train", "validation", "test" or none,
-    and diverged what a diverged trial counts as in the mean of its grid point."""
+    and diverged what a diverged trial counts as in the mean of its grid point. Trials that
+    match absent_when, as in {"validation": [0]}, do not report it."""
 
     def __init__(self, name, goal=None, doc="", unit=None, volatile=False, curve=False, summary=False, part=None,
-                 diverged=None):
+                 diverged=None, absent_when=None):
         self.fields = _present(name=name, goal=goal, doc=doc, unit=unit, volatile=volatile or None,
-                               curve=curve or None, summary=summary or None, part=part, diverged=diverged)
+                               curve=curve or None, summary=summary or None, part=part, diverged=diverged,
+                               absent_when=absent_when)
 
 
 def _present(**fields):
