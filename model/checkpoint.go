@@ -73,14 +73,15 @@ func (t *training) setStates(all [][]state) bool {
 	if len(all) < count {
 		return false
 	}
+	widths := t.net.Stack.StateWidths()
 	for i, one := range all[:count] {
-		if len(one) != t.net.Stack.Carried() {
+		if len(one) != len(widths) {
 			return false
 		}
 		rows := min(size, batch-i*size)
 		var to layer.State[float32]
-		for _, m := range one {
-			if m.Rows != rows || m.Cols != t.s.network.Options.Hidden || len(m.Data) != rows*m.Cols {
+		for k, m := range one {
+			if m.Rows != rows || m.Cols != widths[k] || len(m.Data) != rows*m.Cols {
 				return false
 			}
 			to = append(to, kernel.Dense(m.Data, m.Rows, m.Cols))

@@ -268,10 +268,10 @@ func (c *candidate) count(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hidden := c.settings.network.Options.Hidden
-	want := countOf(t, c.system, c.settings.options(candidateInputs)) + (hidden+1)*candidateOutputs
+	width := c.system.Width(c.settings.network.Options.Hidden)
+	want := countOf(t, c.system, c.settings.options(candidateInputs)) + (width+1)*candidateOutputs
 	if c.words > 0 {
-		want += c.words*candidateInputs + countOf(t, c.system, c.settings.options(hidden))
+		want += c.words*candidateInputs + countOf(t, c.system, c.settings.options(width))
 	}
 	if got := n.Arena.Count(); got != want {
 		t.Errorf("%d parameters, by formula %d", got, want)

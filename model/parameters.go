@@ -29,7 +29,8 @@ func parameters() []sweep.ParameterSchema {
 			{Name: "model", Type: sweep.StringType, Default: "spectral-rnn", Enum: systems.Names(),
 				Doc: "network" + systems.Doc()},
 			hiddenParameter, system.Depth,
-		}, own, networkParameters, optimizerParameters, protocol.Parameters(), []sweep.ParameterSchema{seedParameter},
+		}, own, system.TopParameters(), networkParameters, optimizerParameters, protocol.Parameters(),
+		[]sweep.ParameterSchema{seedParameter},
 	)
 	for i := range list {
 		p := &list[i]

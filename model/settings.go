@@ -78,6 +78,9 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 	if s.protocol, err = protocol.Read(&r); err != nil {
 		return nil, err
 	}
+	if above, options := s.network.Options.Top(); above != nil {
+		s.network.Top, s.network.TopOptions = above, *options
+	}
 	return s, s.check()
 }
 
@@ -91,7 +94,10 @@ func (s *settings) check() error {
 			return &sweep.ParameterError{Parameter: name, Value: value, Problem: "must be below 1"}
 		}
 	}
-	return s.network.System.Check(s.options(1))
+	if err := s.network.System.Check(s.options(1)); err != nil {
+		return err
+	}
+	return s.network.Options.CheckTop()
 }
 
 // spec is the specification of a network for a task of that shape.

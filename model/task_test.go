@@ -224,6 +224,8 @@ var taskTrials = map[string]sweep.Parameters{
 		"epochs": int64(3)},
 	"words": {"dataset": "generated-text", "length": int64(50), "model": "spectral-rnn", "hidden": int64(20),
 		"batch": int64(30), "epochs": int64(2)},
+	"stack": {"dataset": "generated-text", "length": int64(30), "model": "gated-spectral-rnn", "hidden": int64(16),
+		"top": "lstm", "top_hidden": int64(12), "batch": int64(130), "epochs": int64(3)},
 	"copy": {"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "hidden": int64(20), "steps": int64(7),
 		"validate_every": int64(3), "held": int64(130), "batch": int64(100), "dropout": 0.1},
 	"queries": {"dataset": "generated-queries", "model": "spectral-rnn", "hidden": int64(20), "alphabet": int64(24),

@@ -38,6 +38,17 @@ func (s *Stack[F]) Carried() int {
 	return sum
 }
 
+// StateWidths returns the columns of each matrix that a step hands to the next.
+func (s *Stack[F]) StateWidths() (widths []int) {
+	for _, l := range s.layers {
+		width, _ := l.Outputs()
+		for range l.Carried() {
+			widths = append(widths, width)
+		}
+	}
+	return widths
+}
+
 // Init sets all parameters, layer after layer.
 func (s *Stack[F]) Init(ctx context.Context, source *random.Source) error {
 	for _, l := range s.layers {

@@ -49,7 +49,9 @@ func (n *Network[F]) Values(limits layer.Limits) int64 {
 	one := n.Cost(sliced)
 	values := one.Memory(pieces(limits.Batch, rows))
 	if n.spec.Shape.Carries {
-		values += 2 * int64(limits.Batch) * int64(n.Stack.Carried()) * int64(n.spec.Options.Hidden)
+		for _, width := range n.Stack.StateWidths() {
+			values += 2 * int64(limits.Batch) * int64(width)
+		}
 	}
 	return values
 }

@@ -35,7 +35,11 @@ type Spec struct {
 	// Options are the system's, but for Inputs and Every, which follow from a layer's place.
 	Options system.Options
 	Layers  int // of a recurrent system
-	// Embedding is how many numbers stand for a token; 0 for as many as there are hidden units.
+	// Top is the system of a further layer on top of these, nil for none; TopOptions are as Options.
+	Top        *system.System
+	TopOptions system.Options
+	// Embedding is how many numbers stand for a token; 0 for as many as the hidden units of the
+	// lowest layer.
 	Embedding                 int
 	Dropout, EmbeddingDropout float64 // shares that are dropped
 	OutputScale               float64 // of the output layer's start
@@ -66,7 +70,7 @@ type Network[F kernel.Float] struct {
 // Declare makes a network without memory: enough to count parameters and to estimate what it costs.
 func Declare[F kernel.Float](set *kernel.Set[F], spec Spec) (*Network[F], error) {
 	n := &Network[F]{spec: spec, set: set, Arena: weight.NewArena[F]()}
-	specs, err := spec.layers()
+	specs, hidden, err := spec.layers()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +81,7 @@ func Declare[F kernel.Float](set *kernel.Set[F], spec Spec) (*Network[F], error)
 	if n.Loss, err = loss.New(set, spec.Shape.Loss); err != nil {
 		return nil, err
 	}
-	outputs, hidden := spec.Shape.Outputs, spec.Options.Hidden
+	outputs := spec.Shape.Outputs
 	// The wide output layer has a target for every row.
 	if outputs >= WideOutputs && spec.Shape.Loss == "cross_entropy" && !spec.Shape.Padded {
 		n.head = declareHead(set, n.Arena, outputs, hidden, spec.OutputScale)
@@ -93,9 +97,10 @@ func Declare[F kernel.Float](set *kernel.Set[F], spec Spec) (*Network[F], error)
 	return n, err
 }
 
-// layers are those below the output layer: what turns tokens into numbers, and the system, as
-// often as there are recurrent layers, each with dropout above it.
-func (s *Spec) layers() (all []layer.Spec, err error) {
+// layers are those below the output layer, and the width of the last: what turns tokens into
+// numbers, and the system, as often as there are recurrent layers, and the one on top, each with
+// dropout above it.
+func (s *Spec) layers() (all []layer.Spec, width int, err error) {
 	width, depth := s.Shape.Inputs, s.Layers
 	if s.Shape.Vocabulary > 0 {
 		if width = s.Embedding; width == 0 {
@@ -109,26 +114,33 @@ func (s *Spec) layers() (all []layer.Spec, err error) {
 	if s.System.FeedForward {
 		depth = 1 // it counts its own
 	}
+	own := depth
+	if s.Top != nil {
+		depth++
+	}
 	for number := range depth {
-		options := s.Options
+		of, options := s.System, s.Options
+		if number == own {
+			of, options = s.Top, s.TopOptions
+		}
 		options.Inputs, options.Every = width, s.Shape.Every || number < depth-1
 		options.Seed += uint64(number) << 32
-		layers, err := s.System.Layers(&options)
+		layers, err := of.Layers(&options)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		dropout := topDropout
 		if number < depth-1 {
 			dropout += 1 + number
 		}
-		if width = s.Options.Hidden; depth > 1 {
+		if width = of.Width(options.Hidden); depth > 1 {
 			for i := range layers {
 				layers[i].Prefix = fmt.Sprintf("%d.%s", number, layers[i].Prefix)
 			}
 		}
 		all = s.drop(append(all, layers...), width, s.Dropout, dropout)
 	}
-	return all, nil
+	return all, width, nil
 }
 
 // embeddingDeviation is the standard deviation of the start of embeddings.

@@ -42,7 +42,10 @@ type sliced[F kernel.Float] struct {
 // weights have to be read for each slice anew. Without recurrence a row is all that a series has,
 // and more of them are due.
 func (s *Spec) sliceRows() int {
-	hidden := s.Options.Hidden
+	hidden := s.System.Width(s.Options.Hidden)
+	if s.Top != nil {
+		hidden = max(hidden, s.Top.Width(s.TopOptions.Hidden))
+	}
 	switch {
 	case s.System.FeedForward && hidden < 1024:
 		return 128

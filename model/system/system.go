@@ -33,6 +33,8 @@ type System struct {
 	// such choice.
 	Starts []string
 
+	// width is the numbers of a step's output, nil for as many as there are hidden units.
+	width func(hidden int) int
 	// check refuses what no single parameter's schema can; nil for nothing.
 	check func(o *Options) error
 	// layers are what it is built of, the one that reads the input first; the output layer is
@@ -50,6 +52,14 @@ type Options struct {
 	InputScale     float64            // of the start of matrices that meet inputs
 	Operator       layer.OperatorKind // how a matrix is applied; "" for the faster
 	Seed           uint64             // of the trial
+}
+
+// Width returns how many numbers a step's output has with so many hidden units.
+func (s *System) Width(hidden int) int {
+	if s.width == nil {
+		return hidden
+	}
+	return s.width(hidden)
 }
 
 // Check refuses combinations that no single parameter's schema can.
