@@ -549,26 +549,35 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// setReflectors sets the count longest reflectors such that so many columns of
-// their product are those of q: Householder's triangularisation, in which each reflector turns a column into +e, so
-// that
-// the triangle of an orthogonal matrix is the identity.
+// setReflectors sets the count longest reflectors such that so many columns of their product are
+// those of the orthogonal q.
 func setReflectors(arena *Arena[float64], letter string, q *mat.Dense, count int) {
 	n, _ := q.Dims()
-	rest := mat.DenseCopyOf(q)
+	triangularise(q, count, func(k int) []float64 { return arena.View(fmt.Sprintf("%s%d", letter, n-k)).Value })
+}
+
+// triangularise is proposition 1, Householder's triangularisation: it writes the count longest
+// reflectors, the k-th into reflector(k), such that H_1 … H_n b = R, and returns R. Each reflector turns
+// a column x into +‖x‖ e, so that the triangle of an orthogonal matrix is the identity.
+func triangularise(b *mat.Dense, count int, reflector func(k int) []float64) *mat.Dense {
+	n, _ := b.Dims()
+	rest := mat.DenseCopyOf(b)
 	for k := range count {
-		u := arena.View(fmt.Sprintf("%s%d", letter, n-k)).Value
+		u, below := reflector(k), 0.0
 		for i := range u {
 			u[i] = rest.At(k+i, k)
+			if i > 0 {
+				below += u[i] * u[i]
+			}
 		}
-		u[0] -= 1
-		norm := 0.0
-		for _, x := range u {
-			norm += x * x
+		if length := math.Sqrt(u[0]*u[0] + below); u[0] > 0 {
+			u[0] = -below / (u[0] + length) // u[0] - length without its rounding
+		} else {
+			u[0] -= length
 		}
-		if norm < 1e-28 {
-			clear(u)
-			continue
+		norm := u[0]*u[0] + below
+		if norm == 0 {
+			continue // the identity
 		}
 		for j := range n {
 			dot := 0.0
@@ -580,6 +589,7 @@ func setReflectors(arena *Arena[float64], letter string, q *mat.Dense, count int
 			}
 		}
 	}
+	return rest
 }
 
 func TestStarts(t *testing.T) {
