@@ -41,11 +41,13 @@ func TestConformance(t *testing.T) {
 			if !s.FeedForward {
 				t.Run("segments", c.segments)
 				t.Run("carried state", c.carried)
+				t.Run("watched", c.watched)
 				every := newCandidate(t, s, "trained")
 				every.every = true
 				t.Run("output at every step/gradients", every.gradients)
 				t.Run("output at every step/slices", every.slices)
 				t.Run("output at every step/segments", every.segments)
+				t.Run("output at every step/watched", every.watched)
 				t.Run("output at every step/evaluation", every.evaluation)
 				words := newCandidate(t, s, "trained").reading(t)
 				t.Run("words in two layers/count", words.count)
@@ -373,6 +375,29 @@ func (c *candidate) slices(t *testing.T) {
 		}
 		checkClose(t, fmt.Sprintf("slices of %d: gradient", rows), n.Arena.Gradients(), whole.Arena.Gradients())
 	}
+}
+
+// watched: the gradients of the states, of which the first is known, do not depend on slices, and to find
+// them changes no bit.
+func (c *candidate) watched(t *testing.T) {
+	n := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
+	_, first := n.Differentiate(minibatch(c, n), 3)
+	want := slices.Clone(n.Arena.Gradients())
+	n.Watch()
+	n.Changed() // a pass back may use the weights up
+	n.Differentiate(minibatch(c, n), 3)
+	if !slices.Equal(n.Arena.Gradients(), want) {
+		t.Error("watching changes the gradients")
+	}
+	norms, sliced := make([]float64, c.steps), make([]float64, c.steps)
+	if n.Gradients(norms); !close64(norms[0], first) || slices.Contains(norms, 0) {
+		t.Errorf("the gradients of the states have the norms %v, that of the first %v", norms, first)
+	}
+	parts := assemble(t, c, kernel.Float64(), 2, math.MaxInt64)
+	parts.Watch()
+	parts.Differentiate(minibatch(c, parts), 3)
+	parts.Gradients(sliced)
+	checkClose(t, "gradients of the states by slices", sliced, norms)
 }
 
 // segments: history that is computed again changes no bit.

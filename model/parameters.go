@@ -30,7 +30,7 @@ func parameters() []sweep.ParameterSchema {
 				Doc: "network" + systems.Doc()},
 			hiddenParameter, system.Depth,
 		}, own, system.TopParameters(), networkParameters, optimizerParameters, protocol.Parameters(),
-		[]sweep.ParameterSchema{seedParameter},
+		[]sweep.ParameterSchema{gradientsParameter, seedParameter},
 	)
 	for i := range list {
 		p := &list[i]
@@ -82,6 +82,14 @@ var networkParameters = []sweep.ParameterSchema{
 	{Name: "embedding_dropout", AppliesWhen: words, Type: sweep.NumberType, Default: int64(0),
 		Minimum: new(0.0), Maximum: new(0.95),
 		Doc: "share of them that is dropped in training"},
+}
+
+// gradientsParameter has no part in what a trial learns.
+var gradientsParameter = sweep.ParameterSchema{
+	Name: "gradient_norms", AppliesWhen: recurrent, Type: sweep.IntegerType, Default: int64(0), Neutral: int64(0),
+	Minimum: new(0.0), Maximum: new(1024.0), Measures: true,
+	Doc: "time steps t, evenly spread from 0 to the last, of which ‖∂L/∂h(t)‖ has a curve gradient_norm_T, as " +
+		"gradient_norm is that of h(0): mean over the epoch's minibatches, of the first recurrent layer; 0 has none",
 }
 
 // optimizerParameters are those of the steps of training.

@@ -20,6 +20,8 @@ type settings struct {
 	batch     int
 	protocol  protocol.Protocol
 	testEvery int
+	// gradientNorms is the number of time steps of which ‖∂L/∂h(t)‖ is recorded.
+	gradientNorms int
 	// parameters are all of them, resolved: systems and tasks take their own from there.
 	parameters sweep.Parameters
 }
@@ -73,7 +75,7 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		},
 		clip:      r.Number("clip"),
 		batch:     r.Integer("batch"),
-		testEvery: r.Integer("test_every"),
+		testEvery: r.Integer("test_every"), gradientNorms: r.Integer("gradient_norms"),
 	}
 	if s.protocol, err = protocol.Read(&r); err != nil {
 		return nil, err

@@ -193,7 +193,7 @@ func TestInterruptedAndResumedSameBits(t *testing.T) {
 	for _, optimizer := range []string{"adam", "rmsprop", "sgd"} {
 		// Three steps an epoch.
 		point := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "batch": int64(10),
-			"dropout": 0.3, "optimizer": optimizer, "momentum": 0.5})
+			"dropout": 0.3, "optimizer": optimizer, "momentum": 0.5, "gradient_norms": int64(3)})
 		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: point}}
 		whole := newCollector()
 		trainer := newTrainer(t)
@@ -203,6 +203,11 @@ func TestInterruptedAndResumedSameBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		want.Curves = whole.recorder.Curves()
+		for _, metric := range []string{"gradient_norm_0", "gradient_norm_7", "gradient_norm_15"} {
+			if !slices.ContainsFunc(want.Curves, func(c sweep.Curve) bool { return c.Metric == metric && len(c.Values) == 6 }) {
+				t.Errorf("there is no curve %s of six epochs", metric)
+			}
+		}
 		for _, steps := range []int{1, 4, 5, 6, 17} {
 			ctx, cancel := context.WithCancel(context.Background())
 			first := newCollector()

@@ -48,9 +48,10 @@ type training struct {
 	// done.
 	streams [3]task.Stream
 
-	sum      epochSum
-	diverged bool
-	best     best
+	sum       epochSum
+	gradients gradients
+	diverged  bool
+	best      best
 	// validated is what the last weights before the refit make of the validation rows,
 	// if it is asked for.
 	validated []safetensors.Tensor
@@ -61,6 +62,8 @@ type training struct {
 type epochSum struct {
 	Loss, Gradient float64
 	Rows, Steps    int
+	// Gradients are those at the watched time steps. Checkpoints of earlier programs lack it.
+	Gradients []float64
 }
 
 // best is the snapshot that the epoch rule keeps, what the last validation said of it
@@ -100,6 +103,7 @@ func newTraining(ctx context.Context, set *kernel.Set[float32], s *settings, t t
 		batch:   task.NewBatch[float32](shape, batch, net.Rows()),
 		best:    best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
 	}
+	run.gradients = watchGradients(net, s.gradientNorms, shape.Steps)
 	run.curves = newCurves(run.request)
 	evaluated := evaluationBatch
 	if batch > net.Rows() {
@@ -189,6 +193,7 @@ func (t *training) step() {
 	t.sum.Rows += score.Rows
 	t.sum.Gradient += gradient
 	t.sum.Steps++
+	t.gradients.add(t.net, &t.sum)
 }
 
 // endInterval validates, and keeps the snapshot if the epoch rule says so. In the refit
@@ -212,6 +217,7 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 		return nil
 	}
 	trainLoss := sum.Loss / float64(sum.Rows)
+	t.gradients.record(&t.curves, t.mark(), &sum)
 	if err := t.record(ctx, trainLoss, loss, accuracy, sum.Gradient/float64(sum.Steps)); err != nil {
 		return err
 	}

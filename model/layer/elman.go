@@ -116,6 +116,9 @@ func (p *elmanPass[F]) back(c chunk[F]) {
 			p.operator.begin()
 			p.cell.phi.derivative(p.set, delta, p.dstate[0], out)
 		} else {
+			if c.watched != nil { // without φ', and in memory that is free until the first step
+				p.transposed(c, t)
+			}
 			if all {
 				delta.Fill(block(c.dout, t, batch))
 			}
@@ -123,7 +126,7 @@ func (p *elmanPass[F]) back(c chunk[F]) {
 		}
 		p.later, p.slot = delta, t-c.first
 		p.operator.project(p.later, p.slot)
-		if !all && t > c.first { // the rest of the chunk at once
+		if !all && t > c.first && c.watched == nil { // the rest of the chunk at once
 			before := p.history.Slice(max(from-batch, 0), from+batch)
 			p.operator.transposeSteps(deltas.Slice(0, (p.slot+1)*batch), history.Slice(batch, (t-c.first+1)*batch),
 				before, batch, p.cell.phi)
@@ -133,7 +136,18 @@ func (p *elmanPass[F]) back(c chunk[F]) {
 	}
 	if c.first == 0 {
 		p.operator.transpose(p.dstate[0], p.later, p.slot, epilogue[F]{})
+		c.watch(p.set, p.dstate[0], 0)
 	}
+}
+
+// transposed finds ∂L/∂h after step t for a watcher.
+func (p *elmanPass[F]) transposed(c chunk[F], t int) {
+	g := p.dstate[0]
+	if c.dout.Data != nil {
+		g.Fill(block(c.dout, t, c.batch))
+	}
+	p.operator.transpose(g, p.later, p.slot, epilogue[F]{add: c.dout.Data != nil})
+	c.watch(p.set, g, t+1)
 }
 
 func (p *elmanPass[F]) accumulate(c chunk[F]) {

@@ -115,7 +115,7 @@ func (p *lstmPass[F]) step(first, end int) {
 func (p *lstmPass[F]) back(c chunk[F]) {
 	batch, dstate, dcell := c.batch, p.dstate[0], p.dstate[1]
 	for begin, end := c.first, c.last; end > c.first; end = begin {
-		if c.dout.Data != nil { // a step at a time
+		if c.dout.Data != nil || c.watched != nil { // a step at a time
 			begin = end - 1
 		}
 		from, to := (begin-c.segment)*batch, (end-c.segment)*batch

@@ -144,6 +144,8 @@ type unrolled[F kernel.Float] struct {
 
 	scratch kernel.Scratch[F]
 
+	watched []float64 // see [Watcher]
+
 	in   Input[F] // of the last Forward with keep; 0 steps before
 	from bool     // that was given a state
 	body cell[F]
@@ -173,6 +175,7 @@ type chunk[F kernel.Float] struct {
 	segment            int              // where the segment begins whose history there is
 	x, dx              kernel.Matrix[F] // their inputs and, if it is asked for, the gradient's place
 	dout               kernel.Matrix[F] // the gradients of the outputs of all steps; none if of the last alone
+	watched            []float64        // see [Watcher]
 }
 
 // rows are those of its steps in what is retained of a segment.
@@ -180,12 +183,37 @@ func (c *chunk[F]) rows() (from, to int) {
 	return (c.first - c.segment) * c.batch, (c.last - c.segment) * c.batch
 }
 
-// addOutput adds the gradient of the output before a step to that of the state before it.
+// addOutput adds the gradient of the output before a step to that of the state before it, which then
+// is whole.
 func (c *chunk[F]) addOutput(set *kernel.Set[F], dstate kernel.Matrix[F], t int) {
 	if c.dout.Data != nil && t > 0 {
 		add(set, dstate, block(c.dout, t-1, c.batch))
 	}
+	c.watch(set, dstate, t)
 }
+
+// watch is given the gradient of the state before a step.
+func (c *chunk[F]) watch(set *kernel.Set[F], dstate kernel.Matrix[F], t int) {
+	if c.watched == nil {
+		return
+	}
+	sum := 0.0
+	for i := range dstate.Rows {
+		sum += set.SumSquares(dstate.Row(i))
+	}
+	c.watched[t] = sum
+}
+
+// A Watcher is a [Pass] of a recurrent layer, or of a stack that has one.
+type Watcher interface {
+	// Watch has every Backward set squares[t], for each time step t from 0, to the sum over the
+	// sequences of ‖∂L/∂h(t)‖², h being the state before the step, of the first recurrent layer. nil
+	// ends that. squares has a place for every step. No bit of a gradient depends on it.
+	Watch(squares []float64)
+}
+
+// Watch has Backward set squares.
+func (u *unrolled[F]) Watch(squares []float64) { u.watched = squares }
 
 // sized is the common part of a pass without its memory.
 func (r *recurrent[F]) sized(limits Limits) *unrolled[F] {
@@ -293,7 +321,8 @@ func (u *unrolled[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Ma
 	all := u.beginBackward(dout, dto, dx)
 	steps, batch := u.in.Steps, u.in.Batch
 	segment := u.segment(steps, batch)
-	c := chunk[F]{batch: batch, segment: (steps - 1) / segment * segment} // whose history Forward leaves
+	// The last segment's history is there from Forward.
+	c := chunk[F]{batch: batch, segment: (steps - 1) / segment * segment, watched: u.watched}
 	if all {
 		c.dout = dout
 	}

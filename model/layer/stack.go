@@ -146,6 +146,16 @@ func (p *stackPass[F]) Forward(in Input[F], from State[F], keep bool) (out kerne
 	return p.forward(in, from, keep, len(p.passes))
 }
 
+// Watch watches the first recurrent layer.
+func (p *stackPass[F]) Watch(squares []float64) {
+	for i, pass := range p.passes {
+		if w, ok := pass.(Watcher); ok && p.states[i] < p.states[i+1] {
+			w.Watch(squares)
+			return
+		}
+	}
+}
+
 // forward runs so many layers. The one after them finds its input in what is returned.
 func (p *stackPass[F]) forward(in Input[F], from State[F], keep bool, count int) (out kernel.Matrix[F], to State[F]) {
 	next := p.workspace.next // after the last

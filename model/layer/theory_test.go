@@ -2,6 +2,7 @@ package layer
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -161,8 +162,8 @@ func TestPerturbation(t *testing.T) {
 		}
 		before, after := at.states(n, d.x), sum.states(n, d.x)
 		norm := func(m mat.Matrix) float64 { return singularValues(m)[0] }
-		w, m, y, dw, dm, dy := norm(at.w), norm(at.m), norm(at.y), norm(by.w), norm(by.m), 0.0
-		dy = norm(by.y)
+		w, m, y := norm(at.w), norm(at.m), norm(at.y)
+		dw, dm, dy := norm(by.w), norm(by.m), norm(by.y)
 		check := func(what string, step int, got mat.Vector, bound float64) {
 			if closest = max(closest, mat.Norm(got, 2)/bound); !(mat.Norm(got, 2) <= bound*(1+1e-9)) {
 				t.Errorf("%v: the norm of %s at step %d is %g, at most %g is proved", s, what, step, mat.Norm(got, 2), bound)
@@ -260,4 +261,60 @@ func TestScalarGateBounds(t *testing.T) {
 			t.Errorf("%+v: ‖∂L/∂h(0)‖ is %g, at most R_v = %g is proved", c, n.norm, rv)
 		}
 	}
+}
+
+// TestWatch holds the gradients of all states to those of the state before shorter sequences, which
+// hand the gradient on, with outputs at the end and at every step; and watching changes no bit.
+func TestWatch(t *testing.T) {
+	each(t, func(t *testing.T, s shape) {
+		for _, every := range []bool{false, true} {
+			s := s
+			s.every = every
+			d := newData[float64](s, 2)
+			n := newSingle(t, kernel.Float64(), s, 1)
+			n.gradients(d)
+			want := snapshot(n)
+			squares := make([]float64, s.steps)
+			n.pass.(Watcher).Watch(squares)
+			n.gradients(d)
+			for name, gradient := range snapshot(n) {
+				if !slices.Equal(gradient, want[name]) {
+					t.Errorf("every %v: watching changes the gradient of %s", every, name)
+				}
+			}
+			n.pass.(Watcher).Watch(nil)
+
+			// From the end on: ∂L/∂h(t) is the start's gradient of the steps from t on.
+			for from := range s.steps {
+				n.layer.Load()
+				_, state := n.pass.Forward(Input[float64]{Steps: max(from, 1), Batch: s.batch,
+					X: d.x.Slice(0, max(from, 1)*s.batch)}, nil, true)
+				state = copied(state)
+				if from == 0 {
+					state = nil
+				}
+				weights := d.weights
+				if every {
+					weights = weights.Slice(from*s.batch, s.steps*s.batch)
+				}
+				n.pass.Forward(Input[float64]{Steps: s.steps - from, Batch: s.batch,
+					X: d.x.Slice(from*s.batch, s.steps*s.batch)}, state, true)
+				g := n.pass.Backward(weights, nil, kernel.Matrix[float64]{})[0]
+				if every && from > 0 { // what is before the steps has an output, too
+					for i := range s.batch {
+						for j, x := range d.weights.Row((from-1)*s.batch + i) {
+							g.Row(i)[j] += x
+						}
+					}
+				}
+				sum := 0.0
+				for i := range s.batch {
+					sum += dot(g.Row(i), g.Row(i))
+				}
+				if !near([]float64{math.Sqrt(sum)}, []float64{math.Sqrt(squares[from])}) {
+					t.Errorf("every %v: ‖∂L/∂h(%d)‖ is %g, want %g", every, from, math.Sqrt(squares[from]), math.Sqrt(sum))
+				}
+			}
+		}
+	})
 }

@@ -23,6 +23,8 @@ type sliced[F kernel.Float] struct {
 	norms  []float64          // ‖∂L/∂h(0)‖² of each slice
 	outs   []kernel.Matrix[F] // what each slice's Forward returned, or its gradient
 
+	squares [][]float64 // ‖∂L/∂h(t)‖² of each slice; nil unless they are watched
+
 	// What the slices hand from a minibatch of training, and of an evaluation, to the
 	// next, where a task asks for it.
 	trained, evaluated handover[F]
@@ -145,6 +147,30 @@ func (n *Network[F]) Differentiate(b *task.Batch[F], step int) (score loss.Score
 		sum += square
 	}
 	return score, math.Sqrt(sum * float64(b.Size))
+}
+
+// Watch has Differentiate find ‖∂L/∂h(t)‖ for every time step t; see [Network.Gradients].
+func (n *Network[F]) Watch() {
+	n.squares = make([][]float64, len(n.passes))
+	for i, pass := range n.passes {
+		n.squares[i] = make([]float64, n.spec.Shape.Steps)
+		pass.(layer.Watcher).Watch(n.squares[i])
+	}
+}
+
+// Gradients sets norms[t] to the root mean square over the series of the last minibatch of training of
+// ‖∂L/∂h(t)‖, h(t) being the first recurrent layer's state before step t, as it was in
+// Differentiate. It is due after [Network.Watch].
+func (n *Network[F]) Gradients(norms []float64) {
+	count, _ := task.Cut(n.batch.Size, n.rows)
+	clear(norms[n.batch.Steps:]) // a shorter minibatch
+	for t := range n.batch.Steps {
+		sum := 0.0
+		for _, squares := range n.squares[:count] {
+			sum += squares[t]
+		}
+		norms[t] = math.Sqrt(sum * float64(n.batch.Size))
+	}
 }
 
 // Evaluate returns the score of a batch.
