@@ -70,9 +70,10 @@ var networkParameters = []sweep.ParameterSchema{
 		Enum: []any{"trained", "zero"},
 		Doc:  "whether h(0), and c(0) of lstm, are trained from zero or stay zero"},
 	{Name: "input_scale", AppliesWhen: recurrent, Type: sweep.NumberType, Default: 0.25, Minimum: new(0.0),
-		Doc: "standard deviation of the input matrix's start, times √n_i"},
+		Doc: "standard deviation of the input matrix's start, times √n_i; that of Glorot's start is " +
+			"√(2 n_i / (n_i + n))"},
 	{Name: "output_scale", Type: sweep.NumberType, Default: 0.05, Minimum: new(0.0),
-		Doc: "standard deviation of the output matrix's start, times √n"},
+		Doc: "standard deviation of the output matrix's start, times √n; that of Glorot's start is √(2 n / (n + n_y))"},
 	{Name: "dropout", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(0.95),
 		Doc: "share of the last layer's hidden states that is dropped in training, and of each recurrent " +
 			"layer's below it"},
@@ -120,7 +121,8 @@ var optimizerParameters = []sweep.ParameterSchema{
 		Doc: "whether rmsprop's mean square is corrected for its start at 0; without it, as Keras has it, " +
 			"the first step is of lr / √(1 - rmsprop_decay)"},
 	{Name: "epsilon", AppliesWhen: sweep.Match{"optimizer": {"adam", "rmsprop"}}, Type: sweep.NumberType,
-		Default: 1e-8, Minimum: new(0.0), ExclusiveMinimum: true, Doc: "added to the root of the second moment"},
+		Default: 1e-8, Minimum: new(0.0), ExclusiveMinimum: true,
+		Doc: "added to the root of the second moment (Keras: 1e-7)"},
 	{Name: "momentum", AppliesWhen: sweep.Match{"optimizer": {"sgd"}}, Type: sweep.NumberType,
 		Default: int64(0), Minimum: new(0.0), Maximum: new(1.0), Doc: "momentum of sgd"},
 	{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0),

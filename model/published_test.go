@@ -143,6 +143,27 @@ func TestGateStart(t *testing.T) {
 	}
 }
 
+// SGORNN's β starts on its bound by default, and free where its authors start α.
+func TestGateStartBound(t *testing.T) {
+	for start, want := range map[float64]bool{-3: true, -3.75: false} {
+		point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": "sgornn", "alpha_start": start}
+		s, err := settingsOf(resolve(t, point))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shape := task.Shape{Steps: 2, Inputs: 1, Outputs: 1, Loss: "mse"}
+		n, err := network.New(t.Context(), kernel.Float32(), s.spec(shape),
+			network.Room{Batch: 1, History: 1 << 20, Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		if _, _, bounded := n.Stack.Layers()[0].(*layer.ScalarGated[float32]).Gates(); bounded != want {
+			t.Errorf("alpha_start %v: on the bound %v", start, bounded)
+		}
+	}
+}
+
 // TestGateBound: β = min(sigmoid β̂, 1 - 2α), and 0 where that is negative, in every
 // forward pass, and differentiated so. Where a bound holds β̂ has no gradient and never
 // moves, as no parameter is projected; where none does, it has one.
