@@ -226,6 +226,8 @@ var taskTrials = map[string]sweep.Parameters{
 		"batch": int64(30), "epochs": int64(2)},
 	"stack": {"dataset": "generated-text", "length": int64(30), "model": "gated-spectral-rnn", "hidden": int64(16),
 		"top": "lstm", "top_hidden": int64(12), "batch": int64(130), "epochs": int64(3)},
+	"sentences": {"dataset": "generated-text", "length": int64(50), "model": "sgornn", "hidden": int64(20),
+		"batch": int64(30), "epochs": int64(2), "carry": false},
 	"copy": {"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "hidden": int64(20), "steps": int64(7),
 		"validate_every": int64(3), "held": int64(130), "batch": int64(100), "dropout": 0.1},
 	"queries": {"dataset": "generated-queries", "model": "spectral-rnn", "hidden": int64(20), "alphabet": int64(24),
@@ -268,6 +270,9 @@ func TestFingerprintsStay(t *testing.T) {
 		if _, ok := resolved[name]; ok {
 			t.Errorf("a classification has %s", name)
 		}
+	}
+	if text := resolve(t, sweep.Parameters{"dataset": "ptb"}); text["carry"] != true || d.Parameter("carry").Neutral != true {
+		t.Error("carry: the default is not neutral")
 	}
 	feedForward := resolve(t, sweep.Parameters{"dataset": "CBF", "model": "mlp"})
 	for _, name := range []string{"initial_state", "input_scale"} {

@@ -20,8 +20,8 @@ var (
 	alphaStart = sweep.ParameterSchema{
 		Name: "alpha_start", Type: sweep.NumberType, Default: int64(-3), Minimum: new(-20.0), Maximum: new(20.0),
 		Doc: "start of the logit of α, the share of the new state; with -3 and beta_start 3 sgornn starts on its " +
-			"bound (β .953 above 1 - 2α = .905), so that β̂ has no gradient until α is smaller; with -3.75, as in its " +
-			"authors' code, just below it (.954)",
+			"bound (β .953 above 1 - 2α = .905), so that β̂ has no gradient until α is smaller; with -3.75, as in " +
+			"its authors' code, just below it (.954)",
 	}
 	betaStart = sweep.ParameterSchema{
 		Name: "beta_start", Type: sweep.NumberType, Default: int64(3), Minimum: new(-20.0), Maximum: new(20.0),

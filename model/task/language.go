@@ -7,15 +7,21 @@ import (
 
 var language = Kind{
 	Name:       "language",
-	Doc:        "the next word of a text at every word; minibatches hand on the state",
+	Doc:        "the next word of a text at every word; minibatches hand on the state unless carry is false",
 	Source:     "Zaremba, Sutskever and Vinyals 2014; Zhang, Lei and Dhillon 2018, §7.3; SGORNN paper, §3.3",
 	Datasets:   []string{dataset.PTB, dataset.GeneratedText},
-	Parameters: []*sweep.ParameterSchema{&length, &epochs, &testEvery},
+	Parameters: []*sweep.ParameterSchema{&length, &carry, &epochs, &testEvery},
 	Defaults: map[string]any{
 		"hidden": int64(128), "batch": int64(20), "epochs": int64(10), "epoch_rule": smallestLoss, "activation": "tanh",
 		"lr": 0.003, "decay": 0.8, "input_scale": 1.0,
 	},
 	open: openLanguage,
+}
+
+var carry = sweep.ParameterSchema{
+	Name: "carry", Type: sweep.BooleanType, Default: true, Neutral: true,
+	Doc: "whether a minibatch of text starts from the state at the end of the one before; false starts each from " +
+		"h(0), in training, validation and test, as the code of the SGORNN paper does",
 }
 
 // languageDefaults are for an lstm, which from a small start stays at the frequencies of words for
@@ -26,7 +32,7 @@ var languageDefaults = sweep.Defaults{
 
 // corpus is a text made ready for one trial. For training it is cut into as many rows
 // as a minibatch has sequences; a minibatch is the next so many words of each row, so
-// that the state carries over, and what is left at the end of the rows is left out.
+// that the state can carry over, and what is left at the end of the rows is left out.
 // For validation and test every word counts, the first too: the rows are as many as
 // part the words without a rest.
 type corpus struct {
@@ -58,7 +64,7 @@ func (s *corpus) Shape() Shape {
 	words := len(s.text.Words)
 	return Shape{
 		Steps: s.steps, Vocabulary: words, Outputs: words, Every: true, Classes: true, Loss: "cross_entropy",
-		Words: true, Carries: true,
+		Words: true, Carries: s.options.Boolean(carry.Name),
 	}
 }
 
@@ -102,7 +108,7 @@ func (s *corpus) Memory() int64 { return s.text.Size() }
 
 func (s *corpus) Open(part Part, wanted int) (Stream, error) {
 	r := &reading{words: s.words(part), rows: s.Batch(part, wanted), steps: s.steps, before: s.text.LineEnd,
-		training: part == Train}
+		training: part == Train, carry: s.options.Boolean(carry.Name)}
 	r.row = len(r.words) / r.rows
 	r.minibatches = (r.row + r.steps - 1) / r.steps
 	if r.training {
@@ -119,6 +125,7 @@ type reading struct {
 	steps       int   // of a minibatch
 	minibatches int   // of one time through
 	before      int32 // the word before the first
+	carry       bool  // the state from minibatch to minibatch
 	training    bool  // for ever, and from the first word of each row to the second
 }
 
@@ -132,7 +139,7 @@ func (r *reading) Next(b *Batch[float32]) bool {
 	r.position++
 	start := place * r.steps
 	steps := min(r.steps, r.row-start)
-	b.Reset(steps, r.rows, place > 0)
+	b.Reset(steps, r.rows, r.carry && place > 0)
 	for i := range r.rows {
 		first, apart := b.rowsOf(i)
 		at := i*r.row + start // of the first word to be said

@@ -365,6 +365,27 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
+// Without carry each minibatch starts afresh, in every part, from the same words as with it.
+func TestLanguageWithoutCarry(t *testing.T) {
+	point := sweep.Parameters{"dataset": "generated-text", "length": int64(30)}
+	for _, part := range []Part{Train, Validation, Test} {
+		_, with, b := opened(t, point, part, 4)
+		task, without, c := opened(t, sweep.Parameters{"dataset": "generated-text", "length": int64(30),
+			"carry": false}, part, 4)
+		if shape := task.Shape(); shape.Carries {
+			t.Error("it hands on states")
+		}
+		for n := range 4 {
+			with.Next(b)
+			without.Next(c)
+			if c.Carry || !slices.Equal(b.Tokens, c.Tokens) || !slices.Equal(b.Targets.Classes, c.Targets.Classes) {
+				t.Fatalf("part %d, minibatch %d: carry %v, other words %v", part, n, c.Carry,
+					!slices.Equal(b.Tokens, c.Tokens))
+			}
+		}
+	}
+}
+
 // Training reads each row on from where the minibatch before ended, and says the next
 // word; an evaluation says every word of its part once, the first too.
 func TestLanguageByDefinition(t *testing.T) {
