@@ -25,8 +25,12 @@ var counts = map[string]func(o *system.Options) int{
 		return elmanCount(o, u+v+o.Hidden) + (o.Inputs+o.Hidden+1)*o.Hidden
 	},
 	"factorized-rnn": func(o *system.Options) int { return elmanCount(o, (2*o.Hidden+1)*o.Hidden) },
-	"vprnn":          func(o *system.Options) int { return elmanCount(o, rotationCount(o)) },
-	"fastrnn":        func(o *system.Options) int { return denseElmanCount(o) + 2 },
+	"urnn": func(o *system.Options) int {
+		// ω and v; M and h(0) of complex numbers; the bias of modReLU.
+		return 3*o.Hidden + 2*2*o.Hidden + 2*o.Inputs*o.Hidden + stateCount(o, 2) + o.Hidden
+	},
+	"vprnn":   func(o *system.Options) int { return elmanCount(o, rotationCount(o)) },
+	"fastrnn": func(o *system.Options) int { return denseElmanCount(o) + 2 },
 	"sgornn": func(o *system.Options) int {
 		switch o.Text("map") {
 		case "householder":

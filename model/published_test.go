@@ -86,6 +86,25 @@ func TestTable4Counts(t *testing.T) {
 	}
 }
 
+// TestUnitaryCounts: table 2 of Zhang, Lei and Dhillon 2018 has about 16k of uRNN, 512 units.
+func TestUnitaryCounts(t *testing.T) {
+	for model, c := range map[string]struct{ hidden, want int }{"urnn": {512, 16394}} {
+		s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": model,
+			"hidden": int64(c.hidden)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := network.Declare(kernel.Float32(),
+			s.spec(task.Shape{Steps: 784, Inputs: 1, Outputs: 10, Classes: true, Loss: "cross_entropy"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Arena.Count(); got != c.want {
+			t.Errorf("%s of %d units has %d parameters, want %d", model, c.hidden, got, c.want)
+		}
+	}
+}
+
 // TestNoAllocation: neither a training step nor an evaluation allocates.
 func TestNoAllocation(t *testing.T) {
 	for _, s := range system.All {

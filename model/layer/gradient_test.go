@@ -33,6 +33,9 @@ func gradientShapes() []shape {
 		add(s, "irnn", weight.StartIdentity, 0, 0)
 		add(s, "rnn", weight.StartOrthogonal, 0, 0)
 		add(s, "fastrnn", weight.StartGaussian, 0, 0)
+		if s.n%2 == 0 {
+			add(s, "modrelu", weight.StartOrthogonal, 0, 0)
+		}
 		add(s, "lstm", "", 0, 0)
 		add(s, "gru", "", 0, 0)
 		half := (s.n + 1) / 2

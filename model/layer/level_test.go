@@ -12,6 +12,9 @@ func levelShapes() []shape {
 	var shapes []shape
 	for _, s := range propertyShapes() {
 		s.n, s.inputs, s.steps, s.batch = 35, 3, 7, 19
+		if s.cell == "modrelu" {
+			s.n++ // real and imaginary parts
+		}
 		if s.activation == kernel.LeakyReLU {
 			s.activation = kernel.Tanh // differences must not meet a kink
 		}

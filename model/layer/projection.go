@@ -11,7 +11,8 @@ import (
 
 // projection is what gates make of the input, U x + b.
 type projection[F kernel.Float] struct {
-	u, b   *weight.View[F]
+	u, b   *weight.View[F]  // b is nil where it is 0
+	zero   []F              // in the place of b
 	packed kernel.Packed[F] // U with b
 }
 
@@ -19,13 +20,26 @@ func (r *recurrent[F]) declareProjection(arena *weight.Arena[F], u, b string, wi
 	return projection[F]{u: r.declare(arena, u, r.inputs, width), b: r.declare(arena, b, 1, width)}
 }
 
+// declareUnbiased declares U alone.
+func (r *recurrent[F]) declareUnbiased(arena *weight.Arena[F], u string, width int) projection[F] {
+	return projection[F]{u: r.declare(arena, u, r.inputs, width), zero: make([]F, width)}
+}
+
 // initProjection sets U to N(0, s²/n_i) and b to 0.
 func (r *recurrent[F]) initProjection(p *projection[F], source *random.Source) {
 	random.Gaussian(p.u.Value, r.scale/math.Sqrt(float64(r.inputs)), source)
-	clear(p.b.Value)
+	if p.b != nil {
+		clear(p.b.Value)
+	}
 }
 
-func (p *projection[F]) load(set *kernel.Set[F]) { set.PackBias(&p.packed, p.u.Matrix(), p.b.Value) }
+func (p *projection[F]) load(set *kernel.Set[F]) {
+	bias := p.zero
+	if p.b != nil {
+		bias = p.b.Value
+	}
+	set.PackBias(&p.packed, p.u.Matrix(), bias)
+}
 
 // projectionPass is a projection's weights with a pass's gradients.
 type projectionPass[F kernel.Float] struct {
@@ -42,7 +56,9 @@ func (u *unrolled[F]) projection(of *projection[F]) projectionPass[F] {
 // input, or adds to it.
 func (p *projectionPass[F]) accumulate(c chunk[F], deltas kernel.Matrix[F], more bool) {
 	p.set.TransposedAdd(p.u.GradientMatrix(), c.x, deltas, &p.scratch)
-	p.set.ColumnSumsAdd(p.b.Gradient, deltas)
+	if p.b != nil {
+		p.set.ColumnSumsAdd(p.b.Gradient, deltas)
+	}
 	switch {
 	case c.dx.Data == nil:
 		return

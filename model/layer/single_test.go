@@ -13,7 +13,7 @@ import (
 
 // shape says what layer a test wants, and for what.
 type shape struct {
-	cell           string // rnn, irnn, ornn, spectral-rnn, gated-spectral-rnn, fastrnn, sgornn, lstm, gru
+	cell           string // rnn, irnn, ornn, spectral-rnn, gated-spectral-rnn, fastrnn, sgornn, modrelu, lstm, gru
 	n, inputs      int
 	m1, m2         int
 	steps, batch   int
@@ -56,7 +56,7 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 	var matrix weight.Matrix[F]
 	var err error
 	switch s.cell {
-	case "rnn", "irnn", "fastrnn":
+	case "rnn", "irnn", "fastrnn", "modrelu":
 		matrix, err = weight.NewDense(set, arena, "W", s.n, s.n)
 	case "ornn", "sgornn":
 		matrix, err = weight.NewHouseholder(set, arena, s.n, s.n, s.m1)
@@ -73,6 +73,8 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 		l, err = NewLSTM(set, arena, LSTMOptions{CellOptions: cell, Size: s.n, Start: s.start, ForgetBias: 1})
 	case "gru":
 		l, err = NewGRU(set, arena, GRUOptions{CellOptions: cell, Size: s.n, Start: s.start})
+	case "modrelu":
+		l, err = NewModReLU(set, arena, matrix, ModReLUOptions{CellOptions: cell, Start: s.start})
 	case "gated-spectral-rnn":
 		l, err = NewGatedSpectral(set, arena, matrix, GatedSpectralOptions{
 			CellOptions: cell, Activation: s.activation, Slope: s.slope, Start: s.start, GateBias: 1,

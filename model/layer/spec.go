@@ -11,7 +11,8 @@ import (
 type Spec struct {
 	Prefix string // of the names of its tensors
 	// Options say what it is: [ElmanOptions], [ScalarGatedOptions], [GatedSpectralOptions],
-	// [LSTMOptions], [GRUOptions], [AffineOptions], a [ResidualSpec], [EmbeddingSpec] or [DropoutSpec].
+	// [ModReLUOptions], [LSTMOptions], [GRUOptions], [AffineOptions], a [ResidualSpec],
+	// [EmbeddingSpec] or [DropoutSpec].
 	Options any
 	// Matrix is the layer's matrix W, [Rows × Cols]; nil for those that have none of their own.
 	Matrix     weight.Spec
@@ -63,6 +64,8 @@ func Declare[F kernel.Float](
 			l, err = NewScalarGated(set, arena, matrix, o)
 		case GatedSpectralOptions:
 			l, err = NewGatedSpectral(set, arena, matrix, o)
+		case ModReLUOptions:
+			l, err = NewModReLU(set, arena, matrix, o)
 		case LSTMOptions:
 			l, err = NewLSTM(set, arena, o)
 		case GRUOptions:

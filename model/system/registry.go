@@ -12,6 +12,7 @@ var All = []*System{
 	&spectralRNN,
 	&gatedSpectralRNN,
 	&factorizedRNN,
+	&urnn,
 	&vprnn,
 	&fastRNN,
 	&sgornn,

@@ -7,7 +7,8 @@ import (
 )
 
 // A Spec says how a matrix is parametrised, as data for any type of numbers: a [DenseSpec],
-// [HouseholderSpec], [RotationsSpec], [ExponentialSpec], [SVDOptions] or [FactorizedOptions].
+// [HouseholderSpec], [RotationsSpec], [ExponentialSpec], [UnitarySpec], [SVDOptions] or
+// [FactorizedOptions].
 type Spec any
 
 type (
@@ -17,6 +18,8 @@ type (
 	HouseholderSpec struct{ Reflectors int }
 	// RotationsSpec is [Rotations] with the permutations of a seed.
 	RotationsSpec struct{ Seed uint64 }
+	// UnitarySpec is a [Unitary] matrix with the permutation of a seed.
+	UnitarySpec struct{ Seed uint64 }
 	// ExponentialSpec is an [Exponential] matrix.
 	ExponentialSpec struct{}
 )
@@ -30,6 +33,8 @@ func Declare[F kernel.Float](set *kernel.Set[F], arena *Arena[F], spec Spec, row
 		return NewHouseholder(set, arena, rows, cols, s.Reflectors)
 	case RotationsSpec:
 		return NewRotations(set, arena, rows, nil, s.Seed)
+	case UnitarySpec:
+		return NewUnitary(set, arena, rows/2, s.Seed)
 	case ExponentialSpec:
 		return NewExponential(arena, rows)
 	case SVDOptions:

@@ -14,6 +14,7 @@
 //	[Factorized]   W = U Σ Vᵀ with dense U, V that move by Cayley steps (factorized RNN)
 //	[Rotations]    W = R_1 Q_1 … R_k Q_k, orthogonal (VPRNN, SGORNN)
 //	[Exponential]  W = exp(A), A skew, orthogonal (SGORNN)
+//	[Unitary]      W = D₃ R₂ F⁻¹ D₂ Π R₁ F D₁, unitary, in real numbers (uRNN)
 //
 // A matrix has any numbers of rows and columns; recurrence takes square ones.
 //
