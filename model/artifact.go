@@ -20,7 +20,8 @@ import (
 //
 // It is a safetensors file of single precision. Its metadata, as those of the other
 // artifact, are the parameters as canonical JSON, the epoch, and what the bits depend
-// on besides: data set digest, result version, kernel level.
+// on besides: data set digest, result version, kernel level; and for the task queries the
+// characters that have codes of their own, which completion needs.
 const WeightsArtifact = "weights"
 
 // ProbabilitiesArtifact is what the kept weights make of the validation and test
@@ -34,13 +35,9 @@ const ProbabilitiesArtifact = "probabilities"
 // Load makes the network of a [WeightsArtifact], for minibatches of so many sequences, and opens
 // the task that it was trained for. The network has to be closed.
 func (t *Trainer) Load(artifact []byte, dataDir string, batch int) (*network.Network[float32], task.Task, error) {
-	file, err := safetensors.Decode(artifact)
+	file, parameters, err := decodeWeights(artifact)
 	if err != nil {
 		return nil, nil, err
-	}
-	var parameters sweep.Parameters
-	if err := parameters.UnmarshalJSON([]byte(file.Metadata["parameters"])); err != nil {
-		return nil, nil, fmt.Errorf("%s: parameters: %w", WeightsArtifact, err)
 	}
 	s, work, err := t.open(parameters, dataDir)
 	if err != nil {
@@ -52,6 +49,17 @@ func (t *Trainer) Load(artifact []byte, dataDir string, batch int) (*network.Net
 	room := network.Room{Batch: batch, History: t.history, Threads: t.threads}
 	net, err := network.Load(t.kernels, s.spec(work.Shape()), room, file)
 	return net, work, err
+}
+
+// decodeWeights reads an artifact, and the parameters in it.
+func decodeWeights(artifact []byte) (file *safetensors.File, parameters sweep.Parameters, err error) {
+	if file, err = safetensors.Decode(artifact); err != nil {
+		return nil, nil, err
+	}
+	if err := parameters.UnmarshalJSON([]byte(file.Metadata["parameters"])); err != nil {
+		return nil, nil, fmt.Errorf("%s: parameters: %w", WeightsArtifact, err)
+	}
+	return file, parameters, nil
 }
 
 // handOver hands over the artifacts that the request names, when result has put
@@ -89,6 +97,9 @@ func (t *training) hand(sink sweep.Sink, name string, tensors []safetensors.Tens
 		"epoch":          strconv.Itoa(t.best.Epoch),
 		"dataset_digest": t.task.Digest(), "parameters": string(parameters),
 	}}
+	if characters, ok := t.task.(interface{ Alphabet() []rune }); ok {
+		file.Metadata[alphabetKey] = string(characters.Alphabet())
+	}
 	data, err := file.Encode()
 	if err != nil {
 		return err

@@ -1,198 +1,144 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"sweep/model"
+	"sweep/sweep"
 )
 
-// completionTime bounds what a press of the tab key may take.
-const completionTime = 3 * time.Second
+// completeOptions are the flags of "sweep complete".
+type completeOptions struct {
+	beam, top int
+	format    string
+}
 
-// addCompletion has the shell complete sweeps, parameters, metrics and values for
-// all commands, by what their Use lines say.
-func (s *settings) addCompletion(cmd *cobra.Command) {
-	for _, sub := range cmd.Commands() {
-		s.addCompletion(sub)
+// Bounds of the flags: what a search follows takes memory.
+const (
+	mostBeam = 10_000
+	mostTop  = 10_000
+)
+
+func newComplete(s *settings) *cobra.Command {
+	var options completeOptions
+	cmd := &cobra.Command{
+		Use:   "complete SWEEP INDEX PREFIX...",
+		Short: "Complete prefixes of queries by the weights of a trial",
+		Long: `The trial is of the task queries, in a sweep whose file has "artifacts: [weights]". For
+each prefix the most probable queries are listed, with P(prefix → query): the product
+of the probabilities of the characters that follow the prefix and of the query's end.
+They are found by beam search, which follows the --beam most probable texts of each
+length. A wider beam finds queries with an improbable beginning.
+
+PREFIX "" lists the most probable queries of all. A prefix that begins with a hyphen
+follows "--".
+
+Exit codes: 0 done, 1 the weights cannot be read, 2 wrong arguments, 4 no such sweep or
+trial, 5 the trial kept no weights.`,
+		Example: "  sweep complete queries 2 mic\n  sweep complete latest 0 \"micro sd\" usb --top 3 --format json",
+		Args:    cobra.MinimumNArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			index, err := parseIndex(args[1])
+			if err == nil {
+				err = options.check()
+			}
+			if err != nil {
+				return err
+			}
+			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
+				id := sweep.TrialID{Sweep: record.ID, Index: index}
+				weights, err := weightsOf(cmd.Context(), t, id)
+				if err != nil {
+					return err
+				}
+				return options.complete(cmd, id, weights, args[2:])
+			})
+		},
 	}
-	places := strings.Fields(cmd.Use)[1:]
-	if cmd.ValidArgsFunction == nil && len(places) > 0 {
-		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string,
-			cobra.ShellCompDirective) {
-			return s.completeArgument(cmd, places, args, word)
+	f := cmd.Flags()
+	f.IntVar(&options.beam, "beam", 16, "texts of each length that the search follows")
+	f.IntVar(&options.top, "top", 10, "queries to list for each prefix")
+	f.StringVar(&options.format, "format", "text", "text or json (one object per prefix and line)")
+	return cmd
+}
+
+// check refuses values that make no sense.
+func (o *completeOptions) check() error {
+	switch {
+	case o.beam < 1 || o.beam > mostBeam:
+		return usageError("--beam %d: expected a number from 1 to %d", o.beam, mostBeam)
+	case o.top < 1 || o.top > mostTop:
+		return usageError("--top %d: expected a number from 1 to %d", o.top, mostTop)
+	case o.format != "text" && o.format != "json":
+		return usageError("--format %q: expected text or json", o.format)
+	}
+	return nil
+}
+
+// weightsOf reads the weights of a trial of the built-in trainer.
+func weightsOf(ctx context.Context, t target, id sweep.TrialID) ([]byte, error) {
+	var found *sweep.ArtifactRecord
+	err := t.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index},
+		Name: model.WeightsArtifact}, func(a *sweep.ArtifactRecord) error {
+		found = a
+		return nil
+	})
+	if err == nil && found == nil {
+		if _, err = t.Trial(ctx, id); err == nil {
+			err = &exitError{exitArtifacts, fmt.Errorf("trial %s kept no weights: write \"artifacts: [%s]\" in the "+
+				"sweep file and run it again", id, model.WeightsArtifact)}
 		}
-		cmd.ValidArgs = nil // both together cobra refuses
 	}
-	parameters := func(n *names) []string { return n.parameters }
-	for name, complete := range map[string]func(n *names) []string{
-		"metric":  func(n *names) []string { return n.metrics },
-		"columns": func(n *names) []string { return append(n.metrics, n.parameters...) },
-		"sort":    func(n *names) []string { return append(append(n.metrics, n.parameters...), "index", "seconds") },
-		"x":       parameters, "y": parameters, "group-by": parameters, "where": nil,
-	} {
-		if cmd.Flags().Lookup(name) == nil {
+	if err != nil {
+		return nil, err
+	}
+	var weights bytes.Buffer
+	_, err = t.Artifact(ctx, id, model.WeightsArtifact, 0, &weights)
+	return weights.Bytes(), err
+}
+
+// complete prints the completions of each prefix.
+func (o *completeOptions) complete(cmd *cobra.Command, id sweep.TrialID, weights []byte, prefixes []string) error {
+	trainer, err := model.NewTrainer()
+	if err != nil {
+		return err
+	}
+	completer, err := trainer.LoadCompleter(weights, o.beam)
+	if err != nil {
+		return fmt.Errorf("trial %s: %w", id, err)
+	}
+	defer completer.Close()
+	w := newColumns(cmd.OutOrStdout())
+	if o.format == "text" {
+		fmt.Fprintln(w, "PREFIX\tP\tQUERY")
+	}
+	for _, prefix := range prefixes {
+		if rare := completer.Rare(prefix); len(rare) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "prefix %q: the model reads %q as any rare character\n", prefix,
+				string(rare))
+		}
+		completions, err := completer.Complete(cmd.Context(), prefix, o.top)
+		if err != nil {
+			return errors.Join(w.Flush(), err)
+		}
+		if o.format == "json" {
+			answer := struct {
+				Prefix      string             `json:"prefix"`
+				Completions []model.Completion `json:"completions"`
+			}{prefix, completions}
+			if err := newEncoder(cmd.OutOrStdout()).Encode(answer); err != nil {
+				return err
+			}
 			continue
 		}
-		// the flag is there
-		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, args []string, word string) ([]string,
-			cobra.ShellCompDirective) {
-			n := s.namesOf(cmd, places, args)
-			if n == nil {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			if complete == nil {
-				return n.condition(word)
-			}
-			return listed(complete(n), word), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
-}
-
-// place is the argument that the Use line has at a position.
-func place(places []string, i int) string {
-	if i < len(places) && !strings.HasPrefix(places[i], "-") {
-		return strings.Trim(places[i], "[]")
-	}
-	for _, p := range places { // an argument that repeats; flags may follow it
-		if p = strings.Trim(p, "[]"); strings.HasSuffix(p, "...") {
-			return p
+		for _, c := range completions {
+			fmt.Fprintf(w, "%q\t%.4f\t%q\n", prefix, c.Probability, c.Query)
 		}
 	}
-	return ""
-}
-
-func (s *settings) completeArgument(cmd *cobra.Command, places, args []string,
-	word string) ([]string, cobra.ShellCompDirective) {
-	switch what := place(places, len(args)); {
-	case strings.HasPrefix(what, "SWEEP"):
-		return s.completeSweep(cmd, word)
-	case strings.Contains(what, "|"):
-		return listed(strings.Split(what, "|"), word), cobra.ShellCompDirectiveNoFileComp
-	case strings.HasPrefix(what, "FILE"), strings.HasPrefix(what, "COMMAND"):
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
-}
-
-// listed are the names that begin with a word; of a list with commas the last one
-// is completed.
-func listed(all []string, word string) []string {
-	before, rest := "", word
-	if at := strings.LastIndexByte(word, ','); at >= 0 {
-		before, rest = word[:at+1], word[at+1:]
-	}
-	var fit []string
-	for _, name := range all {
-		if strings.HasPrefix(name, rest) && !slices.Contains(fit, before+name) {
-			fit = append(fit, before+name)
-		}
-	}
-	return fit
-}
-
-// ask opens the results for a completion; nothing is completed where they cannot be
-// opened, since there is nobody to tell.
-func (s *settings) ask(cmd *cobra.Command, do func(ctx context.Context, results reader)) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	if err := s.resolve(cmd); err != nil {
-		return
-	}
-	if results, err := s.openReader(ctx); err == nil {
-		defer func() { _ = results.Close() }() // it was only read
-		do(ctx, results)
-	}
-}
-
-// completeSweep completes names and ids; a name stands for its newest sweep.
-func (s *settings) completeSweep(cmd *cobra.Command, word string) (fit []string, _ cobra.ShellCompDirective) {
-	s.ask(cmd, func(ctx context.Context, results reader) {
-		records, err := results.Sweeps(ctx)
-		if err != nil {
-			return
-		}
-		if strings.HasPrefix("latest", word) && len(records) > 0 {
-			fit = append(fit, "latest\tthe newest sweep")
-		}
-		seen := map[string]bool{}
-		for _, r := range records {
-			about := fmt.Sprintf("%s, %d trials, %s", r.State, r.Points(),
-				r.CreatedAt.Local().Format("2006-01-02 15:04"))
-			if strings.HasPrefix(r.Name, word) && !seen[r.Name] && !strings.ContainsAny(r.Name, " \t\n") {
-				seen[r.Name] = true
-				fit = append(fit, r.Name+"\t"+about)
-			}
-			// Ids only where one has begun to be typed: they are many.
-			if word != "" && strings.HasPrefix(r.ID, word) {
-				fit = append(fit, r.ID+"\t"+about)
-			}
-		}
-	})
-	return fit, cobra.ShellCompDirectiveNoFileComp
-}
-
-// names are what trials of a sweep have.
-type names struct {
-	parameters, metrics []string
-	values              map[string][]string
-}
-
-// namesOf asks for the names of the sweep on the command line, the newest if there
-// is none yet.
-func (s *settings) namesOf(cmd *cobra.Command, places, args []string) (n *names) {
-	reference := "latest"
-	for i, arg := range args {
-		if strings.HasPrefix(place(places, i), "SWEEP") {
-			reference = arg
-			break
-		}
-	}
-	s.ask(cmd, func(ctx context.Context, results reader) {
-		record, err := results.Sweep(ctx, reference)
-		if err != nil {
-			return
-		}
-		n = &names{parameters: variedParameters(record, false), values: map[string][]string{}}
-		for p := range axisParameters(record) {
-			if !slices.Contains(n.parameters, p.Name) {
-				n.parameters = append(n.parameters, p.Name)
-			}
-			const enough = 50
-			for i := range min(p.Values.Len(), enough) {
-				n.values[p.Name] = append(n.values[p.Name], shortJSON(p.Values.At(i)))
-			}
-		}
-		for _, g := range record.Grids {
-			for _, m := range g.Submission.Description.Metrics {
-				n.metrics = append(n.metrics, m.Name)
-			}
-		}
-		if len(n.metrics) == 0 {
-			n.metrics = mainMetrics(ctx, results, record)
-		}
-	})
-	return n
-}
-
-// condition completes a condition as lr=0.01: first the name, then its values.
-func (n *names) condition(word string) ([]string, cobra.ShellCompDirective) {
-	name, value, named := strings.Cut(word, "=")
-	if named {
-		var fit []string
-		for _, v := range n.values[name] {
-			if strings.HasPrefix(v, value) {
-				fit = append(fit, name+"="+v)
-			}
-		}
-		return fit, cobra.ShellCompDirectiveNoFileComp
-	}
-	var fit []string
-	for _, candidate := range listed(append(slices.Clone(n.parameters), n.metrics...), word) {
-		fit = append(fit, candidate+"=")
-	}
-	return fit, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	return w.Flush()
 }

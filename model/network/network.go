@@ -63,6 +63,7 @@ type Network[F kernel.Float] struct {
 	spec   Spec
 	set    *kernel.Set[F]
 	head   *head[F] // the output layer where it is wide; else the stack's last
+	codes  []F      // what Step reads in place of tokens; made by its first call
 	formed bool     // the weights are formed from the present parameters
 	sliced[F]
 }
@@ -245,17 +246,35 @@ func (n *Network[F]) Form() {
 	}
 }
 
-// Step reads one token of each of several sequences, at most [Network.Rows], and returns the
-// outputs, [sequences × outputs], and the states after it. from is what the Step before returned,
-// nil at the start. What is returned is the network's own and valid until its next use.
+// Step reads one token of each of several sequences, at most [Network.Rows], or where steps are
+// numbers the token's row of the unit matrix, and returns the outputs, [sequences × outputs], and
+// the states after it. from is what the Step before returned, nil at the start. What is returned
+// is the network's own and valid until its next use.
 func (n *Network[F]) Step(tokens []int, from layer.State[F]) (outputs kernel.Matrix[F], to layer.State[F]) {
 	n.Form()
 	in := layer.Input[F]{Steps: 1, Batch: len(tokens), Tokens: tokens}
+	if n.spec.Shape.Vocabulary == 0 {
+		in.Tokens, in.X = nil, n.oneHot(tokens)
+	}
 	outputs, to = n.passes[0].Forward(in, from, false)
 	if n.head != nil {
 		outputs = n.head.apply(outputs)
 	}
 	return outputs, to
+}
+
+// oneHot returns the rows of the unit matrix that tokens name, valid until the next call.
+func (n *Network[F]) oneHot(tokens []int) kernel.Matrix[F] {
+	width := n.spec.Shape.Inputs
+	if n.codes == nil {
+		n.codes = kernel.Make[F](n.rows * width)
+	}
+	x := kernel.Dense(n.codes[:len(tokens)*width], len(tokens), width)
+	clear(x.Data)
+	for i, token := range tokens {
+		x.Row(i)[token] = 1
+	}
+	return x
 }
 
 // Update clips the gradients and moves the parameters along them.

@@ -53,7 +53,7 @@ func CharacterShape(steps, codes int) Shape {
 
 // typed is a set of queries made ready for one trial. A query of n characters has n + 1
 // steps: at the first its first character is asked, at the last its end. One that is
-// longer than the parameter length has as many steps as that, none of which asks its end.
+// longer than the parameter length has as many steps as that, and its end is not asked.
 type typed struct {
 	set     *dataset.QuerySet
 	options *Options
@@ -79,11 +79,10 @@ func openQueries(o *Options) (Task, error) {
 	q.rows[Test] = upTo(set.Test.Count())
 	for _, lines := range []*dataset.Lines{&set.Train, &set.Test} {
 		for i := range lines.Count() {
-			n := len(lines.Line(i))
-			if n > q.most {
+			if len(lines.Line(i)) > q.most {
 				q.cut++
 			}
-			q.steps = max(q.steps, min(n+1, q.most))
+			q.steps = max(q.steps, q.stepsOf(lines, i))
 		}
 	}
 	if o.Batch > mostRows/q.steps {
@@ -103,7 +102,7 @@ func (q *typed) sort(lines *dataset.Lines, rows []int) {
 
 // stepsOf returns the steps of a query.
 func (q *typed) stepsOf(lines *dataset.Lines, row int) int {
-	if n := len(lines.Line(row)); n < q.most {
+	if n := len(lines.Line(row)); n <= q.most {
 		return n + 1
 	}
 	return q.most

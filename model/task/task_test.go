@@ -462,7 +462,7 @@ func TestQueriesByDefinition(t *testing.T) {
 			}
 			query = append(query, code)
 		}
-		if len(query) < most {
+		if len(query) <= most {
 			return append(query, 0)
 		}
 		return query[:most]
@@ -478,7 +478,7 @@ func TestQueriesByDefinition(t *testing.T) {
 	}
 	for _, part := range []Part{Train, Validation, Test} {
 		task, stream, b := opened(t, point, part, 4)
-		if f := task.Facts(); f["cut_lines"] != float64(cut) || f["vocabulary"] != codes-2 || f["length"] != most {
+		if f := task.Facts(); f["cut_lines"] != float64(cut) || f["vocabulary"] != codes-2 || f["length"] != most+1 {
 			t.Errorf("facts %v, want %d cut", f, cut)
 		}
 		for count := 0; count < task.Count(part) && stream.Next(b); count += b.Size {
