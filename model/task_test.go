@@ -58,6 +58,18 @@ func TestActivitiesAreLearnt(t *testing.T) {
 	}
 }
 
+// The generated twin of the spoken words is learnt far beyond chance, 1 of 12.
+func TestSpokenWordsAreLearnt(t *testing.T) {
+	t.Parallel()
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-speech", "lr": 0.003,
+		"hidden": int64(32), "epochs": int64(10)})
+	t.Logf("test accuracy %.3f", r.Summary["test_accuracy"])
+	if r.Diverged || r.Summary["test_accuracy"] < .8 || r.Summary["depth"] != 20 || r.Summary["input_size"] != 196 ||
+		r.Summary["classes"] != 12 {
+		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
+	}
+}
+
 // A language model gets far below the frequencies of single words.
 func TestLanguageIsLearnt(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -139,6 +140,36 @@ func FuzzLines(f *testing.F) {
 		q.part(lines)
 		if q.Train.Count()+q.Test.Count() != len(lines) {
 			t.Fatalf("%d and %d of %d lines", q.Train.Count(), q.Test.Count(), len(lines))
+		}
+	})
+}
+
+func FuzzWAV(f *testing.F) {
+	f.Add([]byte(wav(speechForm, 1, -2, 3)))
+	f.Add([]byte(wav(clipForm{1, 2, 44_100, 24})))
+	f.Add([]byte("RIFF\x00\x00\x00\x00WAVEfmt \xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		samples, err := parseWAV("F", data)
+		var file *FileError
+		if err == nil && len(samples) == 0 || err != nil && (!errors.As(err, &file) || file.Path != "F" || file.Kind == nil) {
+			t.Fatalf("%d samples, %v", len(samples), err)
+		}
+	})
+}
+
+func FuzzClipList(f *testing.F) {
+	f.Add([]byte("go/a.wav\r\nno/b.wav"))
+	f.Add([]byte("go/../a.wav\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := parseClipList("F", data)
+		var file *FileError
+		if err != nil && (!errors.As(err, &file) || file.Path != "F" || file.Kind == nil) {
+			t.Fatalf("%v is no FileError", err)
+		}
+		for _, clip := range list {
+			if err == nil && (!strings.HasSuffix(clip, ".wav") || strings.Count(clip, "/") != 1) {
+				t.Fatalf("clip %q", clip)
+			}
 		}
 	})
 }

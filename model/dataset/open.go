@@ -27,6 +27,10 @@ const (
 	Queries = "queries"
 	// GeneratedQueries is the name of the generated [QuerySet].
 	GeneratedQueries = "generated-queries"
+	// Speech is the name of the spoken words.
+	Speech = "speech"
+	// GeneratedSpeech is the name of generated series of their shape.
+	GeneratedSpeech = "generated-speech"
 	// HAR2 is the name of the human activities in two classes.
 	HAR2 = "har-2"
 	// GeneratedHAR2 is the name of generated windows of their shape.
@@ -36,10 +40,11 @@ const (
 // others are all of them, and generated are those that need no files.
 var (
 	others = []string{MNIST, PermutedMNIST, GeneratedCBF, HAR2, GeneratedHAR2, PTB, GeneratedText, Queries,
-		GeneratedQueries}
+		GeneratedQueries, Speech, GeneratedSpeech}
 	generated = map[string]func() *Set{
-		GeneratedCBF:  func() *Set { return GenerateCBF(0, 30, 900) },
-		GeneratedHAR2: func() *Set { return GenerateHAR2(0) },
+		GeneratedCBF:    func() *Set { return GenerateCBF(0, 30, 900) },
+		GeneratedHAR2:   func() *Set { return GenerateHAR2(0) },
+		GeneratedSpeech: func() *Set { return GenerateSpeech(0) },
 	}
 )
 
@@ -61,7 +66,7 @@ type Reference struct {
 func (r Reference) normal() Reference {
 	n := Reference{Name: r.Name, Normalization: cmp.Or(r.Normalization, NormalizeNone)}
 	switch lower := strings.ToLower(r.Name); lower {
-	case GeneratedCBF, HAR2, GeneratedHAR2:
+	case GeneratedCBF, HAR2, GeneratedHAR2, Speech, GeneratedSpeech:
 		n.Name = lower
 	case MNIST:
 		n.Name, n.Limit = lower, r.Limit
@@ -74,8 +79,8 @@ func (r Reference) normal() Reference {
 }
 
 // Open loads a data set from the data directory root: UCR sets from its folder ucr, MNIST from its folder mnist, HAR-2
-// from har. The generated sets need no directory. Errors are those of [LoadUCR], [LoadMNIST] and [LoadHAR2]. The digest
-// does not depend on the normalization.
+// from har, spoken words from speech. The generated sets need no directory. Errors are those of [LoadUCR], [LoadMNIST],
+// [LoadHAR2] and [LoadSpeech]. The digest does not depend on the normalization.
 func Open(root string, reference Reference) (*Set, error) {
 	r := reference.normal()
 	s, err := load(root, r)
@@ -105,6 +110,8 @@ func load(root string, r Reference) (*Set, error) {
 		})
 	case HAR2:
 		return LoadHAR2(filepath.Join(root, "har"))
+	case Speech:
+		return LoadSpeech(filepath.Join(root, "speech"))
 	}
 	s, err := LoadUCR(filepath.Join(root, "ucr"), r.Name, r.Exchange)
 	var unknown *UnknownError

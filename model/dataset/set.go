@@ -33,6 +33,10 @@ type Set struct {
 	// of each in one order. 0 means 1.
 	Channels int
 
+	// Listed is the number of series, the last ones of Train, that the set's own list holds out for validation; 0
+	// where it has none.
+	Listed int
+
 	// Labels are the label values as the files spell them, indexed by class.
 	Labels []string
 
@@ -85,7 +89,7 @@ func (s *Set) seal() {
 }
 
 // digestInts hashes each number in eight bytes.
-func digestInts[I int | int32 | uint16](h hash.Hash, values ...I) {
+func digestInts[I int | int16 | int32 | uint16](h hash.Hash, values ...I) {
 	block := make([]byte, 0, 8<<10)
 	for part := range slices.Chunk(values, cap(block)/8) {
 		block = block[:0]

@@ -16,15 +16,17 @@ const (
 	SplitRandom Strategy = "random"
 	// SplitStratified draws from each class its share, and at least one series where the class has two.
 	SplitStratified Strategy = "stratified"
+	// SplitListed draws none: the set has a list of its own, see [Set.Listed].
+	SplitListed Strategy = "listed"
 )
 
 // ParseStrategy returns the strategy of that name.
 func ParseStrategy(name string) (Strategy, error) {
 	switch s := Strategy(name); s {
-	case SplitRandom, SplitStratified:
+	case SplitRandom, SplitStratified, SplitListed:
 		return s, nil
 	}
-	return "", fmt.Errorf("split %q: want %s or %s", name, SplitRandom, SplitStratified)
+	return "", fmt.Errorf("split %q: want %s, %s or %s", name, SplitRandom, SplitStratified, SplitListed)
 }
 
 // Split holds out a share of the series with the given classes for validation, chosen at random by the seed: fraction ·

@@ -12,7 +12,7 @@ var classification = Kind{
 	Doc:    "which class a series is of, asked after its last step",
 	Source: "Zhang, Lei and Dhillon 2018, §7.2 and appendix C",
 	Parameters: []*sweep.ParameterSchema{
-		&exchange, &limit, &permutation, &normalize, &inputSize, &inputOrder, &validation, &split, &lossName, &epochs,
+		&exchange, &limit, &permutation, &normalize, &inputSize, &inputOrder, &split, &validation, &lossName, &epochs,
 		&testEvery,
 	},
 	open: openClassification,
@@ -55,15 +55,17 @@ var (
 	}
 	validation = sweep.ParameterSchema{
 		Name: "validation", Measures: true, Type: sweep.NumberType, Default: 0.2, Minimum: new(0.0),
-		Maximum: new(0.9),
+		AppliesWhen: sweep.Match{"split": {"random", "stratified"}}, Maximum: new(0.9),
 		Doc: "share of the training set held out for validation, drawn by the seed; 0, which wants epoch_rule final, " +
 			"trains on all of it from the first epoch: there are no validation metrics then, and a sweep file has to " +
 			"name another one in select",
 	}
 	split = sweep.ParameterSchema{
-		Name: "split", Measures: true, Type: sweep.StringType, Default: "random", Enum: []any{"random", "stratified"},
-		Doc: "how it is drawn: from all series alike (random), which may leave a small class without one, or from " +
-			"each class its share (stratified)",
+		Name: "split", Measures: true, Type: sweep.StringType, Default: "random",
+		Enum: []any{"random", "stratified", "listed"},
+		Doc: "how series for validation are chosen: drawn from all alike (random), which may leave a small class " +
+			"without one, or from each class its share (stratified); or those of the set's own list (listed; speech, " +
+			"generated-speech)",
 	}
 	lossName = sweep.ParameterSchema{
 		Name: "loss", Measures: true, Type: sweep.StringType, Default: "cross_entropy",
@@ -141,6 +143,16 @@ func (c *classified) shape() error {
 // split parts the training set.
 func (c *classified) split() error {
 	o, set := c.options, c.set
+	if o.Protocol.Split == dataset.SplitListed {
+		if set.Listed == 0 {
+			return o.Refuse("split", "needs a list of series to validate on, which %s lacks: want random or stratified",
+				set.Name)
+		}
+		all := upTo(set.Train.N)
+		at := set.Train.N - set.Listed
+		c.rows[Train], c.rows[Validation], c.rows[Test] = all[:at], all[at:], upTo(set.Test.N)
+		return nil
+	}
 	c.rows[Train], c.rows[Validation] = dataset.Split(set.Train.Labels, o.Protocol.Split, o.Protocol.Validation, o.Seed)
 	c.rows[Test] = upTo(set.Test.N)
 	switch {

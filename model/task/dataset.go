@@ -10,6 +10,7 @@ import (
 var (
 	pixel      = []any{dataset.MNIST, dataset.PermutedMNIST}
 	activities = []any{dataset.HAR2, dataset.GeneratedHAR2}
+	speech     = []any{dataset.Speech, dataset.GeneratedSpeech}
 )
 
 var datasetDefaults = []sweep.Defaults{
@@ -22,6 +23,11 @@ var datasetDefaults = []sweep.Defaults{
 	{When: sweep.Match{"dataset": activities}, Values: map[string]any{
 		"loss": "sigmoid", "epochs": int64(300), "hidden": int64(128), "batch": int64(100),
 		"epoch_rule": string(protocol.LastSmallestError), "refit": 0.2,
+	}},
+	// The coefficients differ by orders of magnitude.
+	{When: sweep.Match{"dataset": speech}, Values: map[string]any{
+		"normalize": string(dataset.NormalizeChannel), "split": "listed", "epochs": int64(50), "hidden": int64(128),
+		"batch": int64(100), "epoch_rule": string(protocol.LastSmallestError), "refit": int64(0),
 	}},
 	// What networks without reflectors learn digits pixel by pixel with, by validation.
 	{When: sweep.Match{"dataset": pixel, "model": {"irnn"}}, Values: map[string]any{"lr": 0.0003, "start": "identity"}},

@@ -14,7 +14,7 @@ var queries = Kind{
 		"which \"sweep complete\" searches",
 	Source:     "Dhillon 2018 (slides), Auto-complete Task",
 	Datasets:   []string{dataset.Queries, dataset.GeneratedQueries},
-	Parameters: []*sweep.ParameterSchema{&length, &alphabetSize, &validation, &epochs, &testEvery},
+	Parameters: []*sweep.ParameterSchema{&length, &alphabetSize, &split, &validation, &epochs, &testEvery},
 	Defaults: map[string]any{
 		"hidden": int64(128), "batch": int64(64), "epochs": int64(10), "epoch_rule": smallestLoss, "activation": "tanh",
 		"lr": 0.003, "input_scale": 1.0, "validation": 0.1, "length": int64(60),
@@ -67,6 +67,9 @@ type typed struct {
 func openQueries(o *Options) (Task, error) {
 	if err := o.refuseFeedForward(); err != nil {
 		return nil, err
+	}
+	if o.Text("split") != string(dataset.SplitRandom) {
+		return nil, o.Refuse("split", "cannot be used with queries, which have no classes and no list: want random")
 	}
 	set, err := o.Cache.OpenQueries(o.DataDir, o.Text("dataset"))
 	if err != nil {

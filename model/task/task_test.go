@@ -28,6 +28,11 @@ func trial(t *testing.T, point sweep.Parameters) *Options {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, p := range d.Parameters { // as in a trial, what does not apply has its default
+		if resolved[p.Name] == nil {
+			resolved[p.Name] = p.Default
+		}
+	}
 	r := sweep.ParameterReader{Parameters: resolved}
 	return &Options{
 		ParameterReader: sweep.ParameterReader{Parameters: resolved},
@@ -506,6 +511,39 @@ func TestQueriesByDefinition(t *testing.T) {
 	for query, n := range want {
 		if n != 0 {
 			t.Errorf("%s: %d times too few", query, n)
+		}
+	}
+}
+
+// A set with a list of its own validates on what it lists, whatever the seed; no other set can.
+func TestListedSplit(t *testing.T) {
+	set := dataset.GenerateSpeech(0)
+	o := trial(t, sweep.Parameters{"dataset": "generated-speech"})
+	for o.Seed = range 2 {
+		task, err := Classify(set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if task.Count(Train) != 360 || task.Count(Validation) != 120 || task.Count(Test) != 240 {
+			t.Errorf("%d, %d and %d series", task.Count(Train), task.Count(Validation), task.Count(Test))
+		}
+		stream, err := task.Open(Validation, 6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := NewBatch[float32](task.Shape(), 6, 6)
+		stream.Next(b)
+		// Row t·B+b is step t of series b.
+		if b.X.Cols != 196 || !slices.Equal(b.X.Row(6), set.Train.Values[360*3920+196:360*3920+2*196]) {
+			t.Errorf("seed %d: the first series is not the first that is listed", o.Seed)
+		}
+	}
+	var refused *sweep.ParameterError
+	for _, point := range []sweep.Parameters{
+		{"dataset": "generated-cbf", "split": "listed"}, {"dataset": "generated-queries", "split": "stratified"},
+	} {
+		if _, err := Open(trial(t, point)); !errors.As(err, &refused) || refused.Parameter != "split" {
+			t.Errorf("%v: %v", point, err)
 		}
 	}
 }
