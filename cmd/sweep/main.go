@@ -120,7 +120,7 @@ Exit codes: those of the command.`,
 	addGroup(root, "cluster", "Train on a cluster:", newSubmit(&s), newExtend(&s), newPause(&s), newResume(&s),
 		newCancel(&s), newRetry(&s), newPriority(&s), newDelete(&s), newPrune(&s), newCoordinator(&s), newWorker(&s),
 		newWorkers(&s), newDrain(&s), newMigrate(&s), newNATS(), newToken(&s))
-	addGroup(root, "write", "Write sweep files:", newExpand(&s), newSchema(&s), newTrainer(&s))
+	addGroup(root, "write", "Write sweep files:", newExpand(&s), newSchema(&s), newTrainer(&s), newData(&s))
 	root.AddCommand(newVersion(), newManual())
 	finishCommand(root)
 	s.addCompletion(root)
