@@ -25,12 +25,10 @@ var counts = map[string]func(o *system.Options) int{
 		return elmanCount(o, u+v+o.Hidden) + (o.Inputs+o.Hidden+1)*o.Hidden
 	},
 	"factorized-rnn": func(o *system.Options) int { return elmanCount(o, (2*o.Hidden+1)*o.Hidden) },
-	"urnn": func(o *system.Options) int {
-		// ω and v; M and h(0) of complex numbers; the bias of modReLU.
-		return 3*o.Hidden + 2*2*o.Hidden + 2*o.Inputs*o.Hidden + stateCount(o, 2) + o.Hidden
-	},
-	"vprnn":   func(o *system.Options) int { return elmanCount(o, rotationCount(o)) },
-	"fastrnn": func(o *system.Options) int { return denseElmanCount(o) + 2 },
+	"urnn":           func(o *system.Options) int { return complexCount(o, 3*o.Hidden+2*2*o.Hidden) }, // ω and v
+	"fc-urnn":        func(o *system.Options) int { return complexCount(o, o.Hidden*o.Hidden) },
+	"vprnn":          func(o *system.Options) int { return elmanCount(o, rotationCount(o)) },
+	"fastrnn":        func(o *system.Options) int { return denseElmanCount(o) + 2 },
 	"sgornn": func(o *system.Options) int {
 		switch o.Text("map") {
 		case "householder":
@@ -51,6 +49,12 @@ var counts = map[string]func(o *system.Options) int{
 // is trained, h(0) besides.
 func elmanCount(o *system.Options, matrix int) int {
 	return matrix + (o.Inputs+1)*o.Hidden + stateCount(o, 1)
+}
+
+// complexCount is the number of weights of a cell of complex numbers whose matrix has so many: M and
+// h(0) are complex, the bias of modReLU is real.
+func complexCount(o *system.Options, matrix int) int {
+	return matrix + 2*o.Inputs*o.Hidden + stateCount(o, 2) + o.Hidden
 }
 
 func denseElmanCount(o *system.Options) int { return elmanCount(o, o.Hidden*o.Hidden) }

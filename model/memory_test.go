@@ -28,7 +28,7 @@ func TestMemoryEstimate(t *testing.T) {
 		for _, v := range append([]variant{{name: "default"}}, variants(s)...) {
 			sizes := []int64{32, 128, 512}
 			switch {
-			case v.value == "exp":
+			case v.value == "exp", s.Name == "fc-urnn":
 				sizes = []int64{16, 64, 128} // a step takes 200 n³ operations
 			case s.FeedForward:
 				sizes = []int64{32, 64, 128} // of some thirty layers

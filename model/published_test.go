@@ -86,9 +86,12 @@ func TestTable4Counts(t *testing.T) {
 	}
 }
 
-// TestUnitaryCounts: table 2 of Zhang, Lei and Dhillon 2018 has about 16k of uRNN, 512 units.
+// TestUnitaryCounts: table 2 of Zhang, Lei and Dhillon 2018 has about 16k of uRNN, 512 units, and of FC
+// uRNN, 116 units whose matrix has 116² degrees of freedom.
 func TestUnitaryCounts(t *testing.T) {
-	for model, c := range map[string]struct{ hidden, want int }{"urnn": {512, 16394}} {
+	for model, c := range map[string]struct{ hidden, want int }{
+		"urnn": {512, 16394}, "fc-urnn": {116, 16366},
+	} {
 		s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": model,
 			"hidden": int64(c.hidden)}))
 		if err != nil {

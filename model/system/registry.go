@@ -13,6 +13,7 @@ var All = []*System{
 	&gatedSpectralRNN,
 	&factorizedRNN,
 	&urnn,
+	&fcURNN,
 	&vprnn,
 	&fastRNN,
 	&sgornn,

@@ -40,6 +40,10 @@ type View[F kernel.Float] struct {
 	Rule Rule
 	Rate float64
 
+	// Free is the number of free parameters, rows times columns unless who declares the tensor
+	// sets another.
+	Free int
+
 	// Deferred says that whoever adds to the gradient asks Unset first, so that it
 	// need not be cleared.
 	Deferred bool
@@ -100,7 +104,7 @@ func (a *Arena[F]) Declare(name string, rows, cols int) *View[F] {
 		panic("weight: tensor " + name + " declared twice")
 	}
 	offset := (a.size + viewAlignment - 1) / viewAlignment * viewAlignment
-	v := &View[F]{Name: name, Rows: rows, Cols: cols, Offset: offset, Rate: 1}
+	v := &View[F]{Name: name, Rows: rows, Cols: cols, Offset: offset, Rate: 1, Free: rows * cols}
 	a.views = append(a.views, v)
 	a.named[name] = v
 	a.size = offset + rows*cols
@@ -128,12 +132,12 @@ func (a *Arena[F]) Views() []*View[F] { return a.views }
 // View returns the tensor of that full name, prefix included, or nil.
 func (a *Arena[F]) View(name string) *View[F] { return a.named[name] }
 
-// Count returns the number of trained parameters. Padding between views is
-// not counted.
+// Count returns the number of trained parameters, of each tensor those that are free. Padding
+// between views is not counted.
 func (a *Arena[F]) Count() int {
 	count := 0
 	for _, v := range a.views {
-		count += v.Rows * v.Cols
+		count += v.Free
 	}
 	return count
 }

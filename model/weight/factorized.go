@@ -2,9 +2,6 @@ package weight
 
 import (
 	"context"
-	"math"
-
-	"gonum.org/v1/gonum/mat"
 
 	"sweep/model/kernel"
 	"sweep/model/random"
@@ -22,12 +19,11 @@ import (
 // parameters, and a step costs of the order of n³ operations.
 type Factorized[F kernel.Float] struct {
 	spectrum[F]
+	polar[F]
 	rows, cols int
 	u, v       *View[F]
 	scaled     kernel.Matrix[F] // U Σ of the last call of Value; scratch of Pullback
 	right      kernel.Matrix[F] // cols × k
-	gram       kernel.Matrix[F] // k × k
-	packed     kernel.Packed[F]
 }
 
 // FactorizedOptions are the choices of a [Factorized] matrix.
@@ -61,8 +57,8 @@ func NewFactorized[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, co
 		factor.Rule, factor.Rate = RuleCayley, options.Rate
 	}
 	return &Factorized[F]{
-		spectrum: newSpectrum(set, arena, k, sigma), rows: rows, cols: cols, u: u, v: v,
-		scaled: later[F](rows, k), right: later[F](cols, k), gram: later[F](k, k),
+		spectrum: newSpectrum(set, arena, k, sigma), polar: polar[F]{kernels: set, gram: later[F](k, k)},
+		rows: rows, cols: cols, u: u, v: v, scaled: later[F](rows, k), right: later[F](cols, k),
 	}, nil
 }
 
@@ -118,35 +114,12 @@ func (f *Factorized[F]) Pullback(dw kernel.Matrix[F]) {
 }
 
 // Constrain clips σ, if it is a parameter, and moves U and V, which rounding has led off
-// the manifold, onto it by a step of Newton's method (Björck and Bowie 1971):
-//
-//	U ← U (3 I - UᵀU) / 2
+// the manifold, back onto it.
 func (f *Factorized[F]) Constrain(float64) {
 	f.constrainSigma()
 	ready(&f.scaled, &f.right)
-	f.loadGram(f.u)
-	f.orthonormalise(f.u, f.scaled)
-	f.loadGram(f.v)
-	f.orthonormalise(f.v, f.right)
-}
-
-// loadGram computes UᵀU.
-func (f *Factorized[F]) loadGram(factor *View[F]) {
-	u := factor.Matrix()
-	ready(&f.gram)
-	f.set.Transposed(f.gram, u, u, nil)
-}
-
-// orthonormalise does the step, given UᵀU; work is of the shape of the factor.
-func (f *Factorized[F]) orthonormalise(factor *View[F], work kernel.Matrix[F]) {
-	u := factor.Matrix()
-	f.set.Scale(f.gram.Data, -.5)
-	for i := range f.gram.Rows {
-		f.gram.Data[i*f.gram.Stride+i] += 1.5
-	}
-	f.set.Pack(&f.packed, f.gram)
-	f.set.Multiply(work, u, &f.packed)
-	copy(u.Data, work.Data)
+	f.nearest(f.u, f.scaled)
+	f.nearest(f.v, f.right)
 }
 
 // Project clips σ, if it is a parameter, and moves U and V to the nearest matrices with
@@ -156,67 +129,6 @@ func (f *Factorized[F]) Project() {
 	ready(&f.scaled, &f.right)
 	f.polarise(f.u, f.scaled)
 	f.polarise(f.v, f.right)
-}
-
-// polarSteps bounds the steps of Newton's method. From singular values below 1 each
-// makes the smallest larger by half, and once they are near 1 squares what is missing.
-const polarSteps = 40
-
-// polarise makes of a factor its polar factor, by steps of [Factorized.Constrain]; where
-// these do not get there, as from columns that depend on each other, by a decomposition,
-// which completes the others. work is of the shape of the factor.
-func (f *Factorized[F]) polarise(factor *View[F], work kernel.Matrix[F]) {
-	const near = 1e-3 // from there one step goes to rounding
-	for range polarSteps {
-		f.loadGram(factor)
-		// The steps converge where UᵀU has no eigenvalue of 3 or more; of means of
-		// orthonormal columns it has none above 1.
-		most := 0.0
-		for i := range f.gram.Rows {
-			sum := 0.0
-			for _, x := range f.gram.Row(i) {
-				sum += math.Abs(float64(x))
-			}
-			most = max(most, sum)
-		}
-		if !(most < math.MaxFloat32) {
-			return // not finite
-		}
-		if most >= 3 {
-			f.set.Scale(factor.Value, F(1/math.Sqrt(most)))
-			continue
-		}
-		away := f.fromIdentity()
-		f.orthonormalise(factor, work)
-		if away < near {
-			return
-		}
-	}
-	u := double(factor.Matrix())
-	var svd mat.SVD
-	if !svd.Factorize(u, mat.SVDThin) {
-		return
-	}
-	var left, right mat.Dense
-	svd.UTo(&left)
-	svd.VTo(&right)
-	u.Mul(&left, right.T())
-	round(factor.Matrix(), u)
-}
-
-// fromIdentity is the Frobenius norm of UᵀU - I.
-func (f *Factorized[F]) fromIdentity() float64 {
-	sum := 0.0
-	for i := range f.gram.Rows {
-		for j, x := range f.gram.Row(i) {
-			d := float64(x)
-			if i == j {
-				d--
-			}
-			sum += d * d
-		}
-	}
-	return math.Sqrt(sum)
 }
 
 // Flops counts products of matrices, 2 operations an element and column of a factor:

@@ -41,6 +41,16 @@ func TestThousandSteps(t *testing.T) {
 		{"exponential (sgornn)", 0, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
 			return weight.NewExponential(a, n)
 		}},
+		{"unitary (urnn)", 0, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
+			return weight.NewUnitary(set, a, n/2, 1)
+		}},
+		{"full unitary (fc-urnn)", 0, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
+			return weight.NewFullUnitary(set, a, n/2, 1)
+		}},
+		{"spectral, clipped (spectral-rnn)", radius, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
+			return weight.NewSVD(set, a, n, n, weight.SVDOptions{Left: 10, Right: 10, Radius: radius, Center: 1,
+				Clip: true})
+		}},
 		{"spectral with r = 0", 0, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
 			return weight.NewSVD(set, a, n, n, weight.SVDOptions{Left: 10, Right: 10, Center: 1})
 		}},

@@ -58,8 +58,8 @@ type Matrix[F kernel.Float] interface {
 // A Start names a way to set a matrix's parameters before training.
 type Start string
 
-// The starts. Dense knows the first three, Factorized the second and third, Householder
-// and SVD the others.
+// The starts. Dense knows the first three, Factorized the second and third, FullUnitary the
+// third, Householder and SVD the others.
 const (
 	// StartGaussian draws each entry from N(0, 1/cols).
 	StartGaussian Start = "gaussian"

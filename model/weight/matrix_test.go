@@ -82,6 +82,11 @@ func unitary[F kernel.Float](n int) maker[F] {
 		func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) { return NewUnitary(set, a, n, 3) }}
 }
 
+func fullUnitary[F kernel.Float](n int) maker[F] {
+	return maker[F]{fmt.Sprintf("full unitary,n=%d", n), 2 * n, 2 * n,
+		func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) { return NewFullUnitary(set, a, n, 1) }}
+}
+
 // Orthogonal is SetOrthogonal of rows × cols float64, row-major.
 func Orthogonal(rows, cols int, source *random.Source) []float64 {
 	w := kernel.NewMatrix[float64](rows, cols)
@@ -103,7 +108,8 @@ func makers[F kernel.Float]() []maker[F] {
 		}
 	}
 	ms = append(ms, rotations[F](2), rotations[F](6), rotations[F](16), rotations[F](34), exponential[F](2),
-		exponential[F](9), unitary[F](1), unitary[F](5), unitary[F](8))
+		exponential[F](9), unitary[F](1), unitary[F](5), unitary[F](8), fullUnitary[F](1),
+		fullUnitary[F](6))
 	for _, shape := range [][2]int{{1, 4}, {4, 1}, {3, 5}, {5, 3}, {16, 33}, {33, 16}} {
 		rows, cols := shape[0], shape[1]
 		ms = append(ms, dense[F](rows, cols), factorized[F](rows, cols, false, .7))

@@ -7,8 +7,8 @@ import (
 )
 
 // A Spec says how a matrix is parametrised, as data for any type of numbers: a [DenseSpec],
-// [HouseholderSpec], [RotationsSpec], [ExponentialSpec], [UnitarySpec], [SVDOptions] or
-// [FactorizedOptions].
+// [HouseholderSpec], [RotationsSpec], [ExponentialSpec], [UnitarySpec], [FullUnitarySpec],
+// [SVDOptions] or [FactorizedOptions].
 type Spec any
 
 type (
@@ -20,6 +20,8 @@ type (
 	RotationsSpec struct{ Seed uint64 }
 	// UnitarySpec is a [Unitary] matrix with the permutation of a seed.
 	UnitarySpec struct{ Seed uint64 }
+	// FullUnitarySpec is a [FullUnitary] matrix that moves at so many times the learning rate.
+	FullUnitarySpec struct{ Rate float64 }
 	// ExponentialSpec is an [Exponential] matrix.
 	ExponentialSpec struct{}
 )
@@ -35,6 +37,8 @@ func Declare[F kernel.Float](set *kernel.Set[F], arena *Arena[F], spec Spec, row
 		return NewRotations(set, arena, rows, nil, s.Seed)
 	case UnitarySpec:
 		return NewUnitary(set, arena, rows/2, s.Seed)
+	case FullUnitarySpec:
+		return NewFullUnitary(set, arena, rows/2, s.Rate)
 	case ExponentialSpec:
 		return NewExponential(arena, rows)
 	case SVDOptions:

@@ -15,6 +15,7 @@
 //	[Rotations]    W = R_1 Q_1 … R_k Q_k, orthogonal (VPRNN, SGORNN)
 //	[Exponential]  W = exp(A), A skew, orthogonal (SGORNN)
 //	[Unitary]      W = D₃ R₂ F⁻¹ D₂ Π R₁ F D₁, unitary, in real numbers (uRNN)
+//	[FullUnitary]  W of any unitary matrix, likewise, that moves by Cayley steps (FC uRNN)
 //
 // A matrix has any numbers of rows and columns; recurrence takes square ones.
 //
