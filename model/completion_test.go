@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -53,9 +54,15 @@ func TestCompletionFindsTheMostProbable(t *testing.T) {
 		[]byte(strings.Repeat("aab\nabca\ncab\nbb\na\ncä\n", 20)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, model := range []string{"spectral-rnn", "lstm"} {
-		artifact := weightsOf(t, dir, sweep.Parameters{"dataset": "queries", "alphabet": int64(codes), "model": model,
-			"layers": int64(2), "hidden": int64(12), "length": int64(longest), "epochs": int64(3), "lr": 0.02, "m1": int64(4), "m2": int64(4)})
+	for _, stack := range []sweep.Parameters{
+		{"model": "spectral-rnn", "m1": int64(4), "m2": int64(4), "layers": int64(2)},
+		{"model": "spectral-rnn", "m1": int64(4), "m2": int64(4), "top": "lstm", "top_hidden": int64(9)},
+	} {
+		model := stack["top"]
+		point := sweep.Parameters{"dataset": "queries", "alphabet": int64(codes), "hidden": int64(12),
+			"length": int64(longest), "epochs": int64(3), "lr": 0.02}
+		maps.Copy(point, stack)
+		artifact := weightsOf(t, dir, point)
 		net, work, err := newTrainer(t).Load(artifact, dir, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -80,20 +87,20 @@ func TestCompletionFindsTheMostProbable(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(got) != min(most, len(want)) {
-				t.Errorf("%s %q: %d completions", model, prefix, len(got))
+				t.Errorf("top %v, %q: %d completions", model, prefix, len(got))
 			}
 			for i := range got {
 				if got[i].Query != want[i].Query || math.Abs(got[i].Probability-want[i].Probability) > 1e-5 {
-					t.Errorf("%s %q: completion %d is %+v, want %+v", model, prefix, i, got[i], want[i])
+					t.Errorf("top %v, %q: completion %d is %+v, want %+v", model, prefix, i, got[i], want[i])
 				}
 			}
 			few, err := narrow.Complete(t.Context(), prefix, 3)
 			if err != nil || len(few) == 0 {
-				t.Errorf("%s %q: %v, %v", model, prefix, few, err)
+				t.Errorf("top %v, %q: %v, %v", model, prefix, few, err)
 			}
 			for _, c := range few {
 				if math.Abs(c.Probability-probabilities[c.Query]/given) > 1e-5 {
-					t.Errorf("%s %q: a narrow beam has %+v, want %v", model, prefix, c, probabilities[c.Query]/given)
+					t.Errorf("top %v, %q: a narrow beam has %+v, want %v", model, prefix, c, probabilities[c.Query]/given)
 				}
 			}
 		}
