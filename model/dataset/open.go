@@ -123,7 +123,8 @@ func load(root string, r Reference) (*Set, error) {
 
 // checkRoot returns an error unless root is a directory.
 func checkRoot(root string) error {
-	const hint = "name the directory that holds ucr and mnist with --data DIR or in SWEEP_DATA"
+	const hint = "name the directory that holds ucr and mnist with --data DIR or in SWEEP_DATA, or fill it with " +
+		"\"sweep data fetch\""
 	if root == "" {
 		return fmt.Errorf("%w: %s", ErrNoData, hint)
 	}

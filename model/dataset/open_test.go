@@ -58,11 +58,11 @@ func TestOpen(t *testing.T) {
 			"; did you mean generated-cbf, generated-har-2 or generated-text?"},
 		{root, "", nil, "no data set named"},
 		{"", "CBF", ErrNoData, "no data directory: name the directory that holds ucr and mnist with --data DIR or in " +
-			"SWEEP_DATA"},
+			"SWEEP_DATA, or fill it with \"sweep data fetch\""},
 		{elsewhere, "CBF", ErrNoData, "no data directory: " + elsewhere + " is not one; name the directory that " +
-			"holds ucr and mnist with --data DIR or in SWEEP_DATA"},
+			"holds ucr and mnist with --data DIR or in SWEEP_DATA, or fill it with \"sweep data fetch\""},
 		{file, "CBF", ErrNoData, "no data directory: " + file + " is not one; name the directory that holds ucr and " +
-			"mnist with --data DIR or in SWEEP_DATA"},
+			"mnist with --data DIR or in SWEEP_DATA, or fill it with \"sweep data fetch\""},
 		{empty, "CBF", ErrNoData, "no data directory: " + filepath.Join(empty, "ucr") + ": it should hold the UCR " +
 			"archive, a folder a data set"},
 		{empty, "mnist", ErrNoData, "no data directory: " + filepath.Join(empty, "mnist") +

@@ -40,7 +40,7 @@ var (
 		Enum:    []any{string(dataset.NormalizeNone), string(dataset.NormalizeChannel)},
 		Doc: "none takes the values as they are in the files; channel subtracts each channel's mean and divides by " +
 			"its standard deviation, both over the archive's training set alone, rows held out for validation " +
-			"included (har-2 has nine channels, other sets one)",
+			"included (har-2 has nine channels, speech 40, other sets one)",
 	}
 	inputSize = sweep.ParameterSchema{
 		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0),
