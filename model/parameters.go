@@ -30,7 +30,7 @@ func parameters() []sweep.ParameterSchema {
 				Doc: "network" + systems.Doc()},
 			hiddenParameter, system.Depth,
 		}, own, system.TopParameters(), networkParameters, optimizerParameters, protocol.Parameters(),
-		[]sweep.ParameterSchema{gradientsParameter, seedParameter},
+		[]sweep.ParameterSchema{gradientsParameter, reportParameter, seedParameter},
 	)
 	for i := range list {
 		p := &list[i]
@@ -91,6 +91,15 @@ var gradientsParameter = sweep.ParameterSchema{
 	Minimum: new(0.0), Maximum: new(1024.0), Measures: true,
 	Doc: "time steps t, evenly spread from 0 to the last, of which ‖∂L/∂h(t)‖ has a curve gradient_norm_T, as " +
 		"gradient_norm is that of h(0): mean over the epoch's minibatches, of the first recurrent layer; 0 has none",
+}
+
+// reportParameter has none, either.
+var reportParameter = sweep.ParameterSchema{
+	Name: "report_every", Type: sweep.IntegerType, Default: int64(0), Neutral: int64(0), Minimum: new(0.0),
+	Measures: true,
+	Doc: "minibatches between points of the curves step_train_loss, step_gradient_norm, step_spectral_margin, " +
+		"step_alpha and step_beta, which count minibatches where others count epochs; the first has a point, too; 0 " +
+		"records none",
 }
 
 // optimizerParameters are those of the steps of training.

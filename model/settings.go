@@ -20,6 +20,10 @@ type settings struct {
 	batch     int
 	protocol  protocol.Protocol
 	testEvery int
+	// gapCurves adds curves where tests are made; reportEvery is the steps between points within
+	// epochs, 0 for none.
+	gapCurves   bool
+	reportEvery int
 	// gradientNorms is the number of time steps of which ‖∂L/∂h(t)‖ is recorded.
 	gradientNorms int
 	// parameters are all of them, resolved: systems and tasks take their own from there.
@@ -76,6 +80,7 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		clip:      r.Number("clip"),
 		batch:     r.Integer("batch"),
 		testEvery: r.Integer("test_every"), gradientNorms: r.Integer("gradient_norms"),
+		gapCurves: r.Boolean("gap_curves"), reportEvery: r.Integer("report_every"),
 	}
 	if s.protocol, err = protocol.Read(&r); err != nil {
 		return nil, err
@@ -95,6 +100,10 @@ func (s *settings) check() error {
 		if value >= 1 {
 			return &sweep.ParameterError{Parameter: name, Value: value, Problem: "must be below 1"}
 		}
+	}
+	if s.gapCurves && s.testEvery < 0 {
+		return &sweep.ParameterError{Parameter: "gap_curves", Value: true,
+			Problem: "has no effect here: test_every is -1, so there is no test before the end"}
 	}
 	if err := s.network.System.Check(s.options(1)); err != nil {
 		return err

@@ -60,8 +60,8 @@ type training struct {
 
 // epochSum is what the steps of the present epoch come to so far.
 type epochSum struct {
-	Loss, Gradient float64
-	Rows, Steps    int
+	Loss, Gradient       float64
+	Correct, Rows, Steps int
 	// Gradients are those at the watched time steps. Checkpoints of earlier programs lack it.
 	Gradients []float64
 }
@@ -132,7 +132,10 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		t.step()
+		loss, gradient := t.step()
+		if err := t.reportStep(ctx, loss, gradient); err != nil {
+			return nil, err
+		}
 		if p := t.position(); (p%t.plan.Interval == 0 || p == t.plan.Steps) && !t.diverged {
 			if err := t.endInterval(ctx, testEvery); err != nil {
 				return nil, err
@@ -178,22 +181,24 @@ func (t *training) holdsOut() bool { return t.task.Count(task.Validation) > 0 }
 // validates says whether there are validation rows that no step so far trained on.
 func (t *training) validates() bool { return t.holdsOut() && !t.plan.Refits(t.position()) }
 
-// step trains the next minibatch. One whose loss is none ends the trial and leaves
-// the parameters as they were before it.
-func (t *training) step() {
+// step trains the next minibatch, and returns its mean loss and the norm of the gradient at h(0).
+// One whose loss is none ends the trial and leaves the parameters as they were before it.
+func (t *training) step() (mean, gradient float64) {
 	step := t.position()
 	t.streams[task.Train].Next(t.batch)
 	score, gradient := t.net.Differentiate(t.batch, step)
-	if mean := score.Mean(); math.IsNaN(mean) || mean > divergedLoss {
+	if mean = score.Mean(); math.IsNaN(mean) || mean > divergedLoss {
 		t.diverged = true
-		return
+		return mean, gradient
 	}
 	t.net.Update(t.optimizer, t.s.rate.at(step, t.plan), t.s.clip)
 	t.sum.Loss += score.Loss
+	t.sum.Correct += score.Correct
 	t.sum.Rows += score.Rows
 	t.sum.Gradient += gradient
 	t.sum.Steps++
 	t.gradients.add(t.net, &t.sum)
+	return mean, gradient
 }
 
 // endInterval validates, and keeps the snapshot if the epoch rule says so. In the refit
@@ -235,6 +240,9 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 			return err
 		}
 		t.addQuality("test", test.Mean(), test.Accuracy())
+		if t.s.gapCurves {
+			t.addGaps(&sum, &test)
+		}
 	}
 	return nil
 }

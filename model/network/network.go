@@ -296,6 +296,19 @@ func (n *Network[F]) Project() {
 	n.formed = false
 }
 
+// Gates returns α and β of the lowest layer with scalar gates; ok is false for systems that have none.
+func (n *Network[F]) Gates() (alpha, beta float64, ok bool) {
+	for _, l := range n.Stack.Layers() {
+		if gated, has := l.(interface {
+			Gates() (alpha, beta float64, bounded bool)
+		}); has {
+			alpha, beta, _ = gated.Gates()
+			return alpha, beta, true
+		}
+	}
+	return 0, 0, false
+}
+
 // SpectralMargin returns the largest |σ_i − 1| of the transition matrices of all layers, as the
 // layers apply them; ok is false for systems that have none.
 func (n *Network[F]) SpectralMargin(ctx context.Context) (margin float64, ok bool, err error) {

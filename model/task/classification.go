@@ -13,7 +13,7 @@ var classification = Kind{
 	Source: "Zhang, Lei and Dhillon 2018, §7.2 and appendix C",
 	Parameters: []*sweep.ParameterSchema{
 		&exchange, &limit, &permutation, &normalize, &inputSize, &inputOrder, &split, &validation, &lossName, &epochs,
-		&testEvery,
+		&testEvery, &gapCurves,
 	},
 	open: openClassification,
 }
@@ -83,6 +83,12 @@ var (
 			"-1 tests the kept weights alone",
 	}
 )
+
+// gapCurves is false by default because equal trials must repeat their curves bit by bit.
+var gapCurves = sweep.ParameterSchema{
+	Name: "gap_curves", Measures: true, Type: sweep.BooleanType, Default: false, Neutral: false,
+	Doc: "also record test_loss, train_accuracy, loss_gap and accuracy_gap wherever the test curve has a point",
+}
 
 // classified is a data set made ready for one trial: cut into steps, and the rows to
 // train and to validate on.

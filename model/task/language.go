@@ -10,7 +10,7 @@ var language = Kind{
 	Doc:        "the next word of a text at every word; minibatches hand on the state unless carry is false",
 	Source:     "Zaremba, Sutskever and Vinyals 2014; Zhang, Lei and Dhillon 2018, §7.3; SGORNN paper, §3.3",
 	Datasets:   []string{dataset.PTB, dataset.GeneratedText},
-	Parameters: []*sweep.ParameterSchema{&length, &carry, &epochs, &testEvery},
+	Parameters: []*sweep.ParameterSchema{&length, &carry, &epochs, &testEvery, &gapCurves},
 	Defaults: map[string]any{
 		"hidden": int64(128), "batch": int64(20), "epochs": int64(10), "epoch_rule": smallestLoss, "activation": "tanh",
 		"lr": 0.003, "decay": 0.8, "input_scale": 1.0,

@@ -14,7 +14,7 @@ var queries = Kind{
 		"which \"sweep complete\" searches",
 	Source:     "Dhillon 2018 (slides), Auto-complete Task",
 	Datasets:   []string{dataset.Queries, dataset.GeneratedQueries},
-	Parameters: []*sweep.ParameterSchema{&length, &alphabetSize, &split, &validation, &epochs, &testEvery},
+	Parameters: []*sweep.ParameterSchema{&length, &alphabetSize, &split, &validation, &epochs, &testEvery, &gapCurves},
 	Defaults: map[string]any{
 		"hidden": int64(128), "batch": int64(64), "epochs": int64(10), "epoch_rule": smallestLoss, "activation": "tanh",
 		"lr": 0.003, "input_scale": 1.0, "validation": 0.1, "length": int64(60),

@@ -1,0 +1,43 @@
+package model
+
+import (
+	"context"
+
+	"sweep/model/loss"
+)
+
+// addGaps adds what training and test of an epoch come to, and how far they are apart (SGORNN
+// paper, figure 4). Training is measured in its minibatches, dropout included, as the weights
+// were then.
+func (t *training) addGaps(train *epochSum, test *loss.Score) {
+	epoch := t.mark()
+	t.curves.add("test_loss", epoch, test.Mean())
+	t.curves.add("loss_gap", epoch, test.Mean()-train.Loss/float64(train.Rows))
+	if t.shape.Accuracy() {
+		accuracy := float64(train.Correct) / float64(train.Rows)
+		t.curves.add("train_accuracy", epoch, accuracy)
+		t.curves.add("accuracy_gap", epoch, accuracy-test.Accuracy())
+	}
+}
+
+// reportStep adds the points of the first step and of each that report_every asks for: loss and
+// gradient of its minibatch, and what the weights are after it.
+func (t *training) reportStep(ctx context.Context, loss, gradient float64) error {
+	every, step := t.s.reportEvery, t.position()
+	if every == 0 || t.diverged || step > 1 && step%every > 0 {
+		return nil
+	}
+	t.curves.add("step_train_loss", step, loss)
+	if t.net.Recurs() {
+		t.curves.add("step_gradient_norm", step, gradient)
+	}
+	if alpha, beta, ok := t.net.Gates(); ok {
+		t.curves.add("step_alpha", step, alpha)
+		t.curves.add("step_beta", step, beta)
+	}
+	margin, ok, err := t.net.SpectralMargin(ctx)
+	if ok && err == nil {
+		t.curves.add("step_spectral_margin", step, margin)
+	}
+	return err
+}
