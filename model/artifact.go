@@ -35,20 +35,30 @@ const ProbabilitiesArtifact = "probabilities"
 // Load makes the network of a [WeightsArtifact], for minibatches of so many sequences, and opens
 // the task that it was trained for. The network has to be closed.
 func (t *Trainer) Load(artifact []byte, dataDir string, batch int) (*network.Network[float32], task.Task, error) {
+	net, work, _, err := t.load(artifact, dataDir, batch)
+	return net, work, err
+}
+
+// load is Load, and returns the settings besides. A batch of 0 is the largest of the trial.
+func (t *Trainer) load(artifact []byte, dataDir string, batch int) (*network.Network[float32], task.Task, *settings,
+	error) {
 	file, parameters, err := decodeWeights(artifact)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	s, work, err := t.open(parameters, dataDir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := checkDigest(work, s, file.Metadata["dataset_digest"]); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	if batch == 0 {
+		batch = s.room(work)
 	}
 	room := network.Room{Batch: batch, History: t.history, Threads: t.threads}
 	net, err := network.Load(t.kernels, s.spec(work.Shape()), room, file)
-	return net, work, err
+	return net, work, s, err
 }
 
 // decodeWeights reads an artifact, and the parameters in it.

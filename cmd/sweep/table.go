@@ -93,7 +93,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 		"ensemble:auto")
 	cmd.PersistentFlags().StringVar(&options.format, "format", "text", strings.Join(report.Formats, ", "))
 	f.BoolVar(&options.all, "all", false, "combine the results of all sweeps")
-	cmd.AddCommand(newTableFlops(&options))
+	cmd.AddCommand(newTableFlops(&options), newTableBounds(s, &options))
 	return cmd
 }
 

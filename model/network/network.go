@@ -219,6 +219,9 @@ func (n *Network[F]) Close() { n.pool.close() }
 // Level returns the kernel level at which the network computes.
 func (n *Network[F]) Level() kernel.Level { return n.set.Level() }
 
+// SumSquares returns the sum of the squares of some values.
+func (n *Network[F]) SumSquares(values []F) float64 { return n.set.SumSquares(values) }
+
 // Recurs says whether a step hands anything to the next.
 func (n *Network[F]) Recurs() bool { return n.Stack.Carried() > 0 }
 

@@ -210,8 +210,9 @@ func (t *Table) writeMarkdown(b *strings.Builder) {
 
 func (t *Table) writeLaTeX(b *strings.Builder) {
 	escape := strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "_", `\_`, "#", `\#`, "$", `\$`,
-		"±", `$\pm$`, "²", `$^2$`, "≈", `$\approx$`, "−", "$-$", "†", `\textdagger{}`, "‡",
-		`\textdaggerdbl{}`, "–", "--").Replace
+		"±", `$\pm$`, "²", `$^2$`, "γ", `$\gamma$`, "δ", `$\delta$`, "α", `$\alpha$`, "β", `$\beta$`, "√", `$\surd$`,
+		"‖", `$\|$`, "∞", `$\infty$`, "≈", `$\approx$`, "−", "$-$", "†", `\textdagger{}`, "‡", `\textdaggerdbl{}`,
+		"–", "--").Replace
 	b.WriteString("% needs \\usepackage{booktabs}\n\\begin{tabular}{")
 	for _, c := range t.Columns {
 		if c.Right {
