@@ -86,6 +86,8 @@ var metrics = []sweep.MetricSchema{
 	{Name: "vocabulary", Doc: "different words, or characters that have a code of their own", Summary: true},
 	{Name: "cut_lines", Doc: "queries that are longer than length: what follows is neither read nor asked",
 		Summary: true},
+	{Name: "missing_files", Doc: "of a set with lists of its own: series that they name and that are not there",
+		Summary: true},
 	{Name: "depth", Doc: "time steps T", Summary: true},
 	{Name: "input_size", Doc: "inputs a step n_i", Summary: true},
 }

@@ -34,8 +34,8 @@ type Set struct {
 	Channels int
 
 	// Listed is the number of series, the last ones of Train, that the set's own list holds out for validation; 0
-	// where it has none.
-	Listed int
+	// where it has none. Missing is the number of series that its lists name and that are not there.
+	Listed, Missing int
 
 	// Labels are the label values as the files spell them, indexed by class.
 	Labels []string

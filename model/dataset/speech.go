@@ -42,8 +42,8 @@ func newSpeech(name string) *Set {
 // words together, drawn for each part once, by no seed of a trial. Clips that no list has are to train on; those of the
 // validation list are the last of the training part, see [Set.Listed].
 //
-// Lists may name clips that are not there, as in a copy of a part of the set, which a note tells; a list of which
-// nothing is there is refused.
+// Lists may name clips that are not there, as in a copy of a part of the set: [Set.Missing] counts them. A list of
+// which nothing is there is refused.
 func LoadSpeech(dir string) (*Set, error) {
 	if err := checkFolder(dir, "Speech Commands: a folder of WAV files for each word, _background_noise_, "+
 		"validation_list.txt and testing_list.txt"); err != nil {
@@ -115,7 +115,7 @@ func (r *speechReader) clips() (parts [3][]string, err error) {
 		if missing == len(list) {
 			return parts, fileError(path, 1, 0, fs.ErrNotExist, "none of its %d clips is in %s", len(list), r.dir)
 		}
-		if missing > 0 {
+		if r.set.Missing += missing; missing > 0 {
 			r.set.Notes = append(r.set.Notes, fmt.Sprintf("%d of the %d clips in %s are not there", missing, len(list),
 				name))
 		}

@@ -114,7 +114,8 @@ func TestSpeechFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Ten clips of the words in each part, and a tenth and one of unknown words and of silence.
-	if s.Train.N != 28 || s.Listed != 14 || s.Test.N != 14 || s.Length != 3920 || s.Depth != 20 || s.InputSize != 196 {
+	if s.Train.N != 28 || s.Listed != 14 || s.Test.N != 14 || s.Length != 3920 || s.Depth != 20 || s.InputSize != 196 ||
+		s.Missing != 1 {
 		t.Errorf("%d, of which %d listed, and %d series", s.Train.N, s.Listed, s.Test.N)
 	}
 	for _, labels := range [][]int{s.Train.Labels[:14], s.Train.Labels[14:], s.Test.Labels} {
@@ -190,7 +191,7 @@ func TestSpeechSample(t *testing.T) {
 	}
 	t.Logf("%d series to train on, %d of them listed, %d to test on; %v", s.Train.N, s.Listed, s.Test.N, s.Notes)
 	// 23 and 19 of the 100 clips of the ten words are in the lists.
-	if s.Test.N != 23+3+3 || s.Listed != 19+2+2 || s.Train.N != 58+6+6+s.Listed {
+	if s.Missing != 6754+6784 || s.Test.N != 23+3+3 || s.Listed != 19+2+2 || s.Train.N != 58+6+6+s.Listed {
 		t.Errorf("%d, of which %d listed, and %d series", s.Train.N, s.Listed, s.Test.N)
 	}
 	for _, v := range s.Train.Values {

@@ -196,11 +196,15 @@ func (c *classified) Batch(part Part, wanted int) int {
 func (c *classified) Digest() string { return c.set.Digest }
 
 func (c *classified) Facts() map[string]float64 {
-	return map[string]float64{
+	facts := map[string]float64{
 		"train_size": float64(c.set.Train.N), "test_size": float64(c.set.Test.N),
 		"length": float64(c.set.Length), "classes": float64(c.set.Classes),
 		"depth": float64(c.steps), "input_size": float64(c.inputs),
 	}
+	if c.set.Listed > 0 {
+		facts["missing_files"] = float64(c.set.Missing)
+	}
+	return facts
 }
 
 // Memory counts the set, and its series in another order if they are not taken as they are.

@@ -524,6 +524,9 @@ func TestListedSplit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if missing, has := task.Facts()["missing_files"]; !has || missing != 0 {
+			t.Errorf("facts %v", task.Facts())
+		}
 		if task.Count(Train) != 360 || task.Count(Validation) != 120 || task.Count(Test) != 240 {
 			t.Errorf("%d, %d and %d series", task.Count(Train), task.Count(Validation), task.Count(Test))
 		}
