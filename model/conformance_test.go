@@ -62,6 +62,14 @@ func TestConformance(t *testing.T) {
 					t.Run("activation "+activation+"/gradients", c.with(t, "activation", activation).gradients)
 				}
 			}
+			if slices.ContainsFunc(s.Parameters, func(p *sweep.ParameterSchema) bool { return p.Name == "parseval" }) {
+				c := c.with(t, "parseval", 0.05)
+				t.Run("parseval/gradients", c.gradients)
+				t.Run("parseval/slices", c.slices)
+				t.Run("parseval/levels", c.levels)
+				t.Run("parseval/property", c.property)
+				t.Run("parseval/resumption", c.resumption)
+			}
 			if s.Name == "rnn" { // the output layer is the same above all others
 				wide := newCandidate(t, s, "trained")
 				wide.every, wide.outputs = true, network.WideOutputs
@@ -514,7 +522,7 @@ func (c *candidate) property(t *testing.T) {
 // what the spectrum allows, else those of an orthogonal one.
 func spectralBounds(m weight.Matrix[float32]) (least, most float64) {
 	switch m := m.(type) {
-	case *weight.Dense[float32]:
+	case *weight.Dense[float32], *weight.Parseval[float32]:
 		return 0, math.Inf(1)
 	case interface{ SpectralBounds() (least, most float64) }:
 		return m.SpectralBounds()

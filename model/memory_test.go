@@ -63,6 +63,7 @@ func TestMemoryEstimate(t *testing.T) {
 	for name, point := range map[string]sweep.Parameters{
 		"many reflectors":    {"model": "spectral-rnn", "hidden": int64(512), "m1": int64(128), "m2": int64(128)},
 		"compact reflectors": {"model": "ornn", "hidden": int64(512), "m1": int64(16)},
+		"parseval":           {"model": "rnn", "hidden": int64(512), "parseval": 0.1},
 		"short history":      {"model": "lstm", "hidden": int64(64), "length": int64(1000)},
 	} {
 		point["dataset"], point["batch"], point["held"] = "addition", int64(20), int64(20)

@@ -10,10 +10,10 @@ var fastRNN = System{
 	Name:       "fastrnn",
 	Doc:        "simple recurrent network with two scalar gates, h(t) = α φ(U h(t-1) + M x(t) + b) + β h(t-1)",
 	Source:     "Kusupati et al. 2019; SGORNN paper, eq. 1",
-	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start, &alphaStart, &betaStart},
+	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start, &parseval, &alphaStart, &betaStart},
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
 	Starts:     []string{"identity", "orthogonal"},
-	layers:     func(o *Options) []layer.Spec { return scalarGated(o, weight.DenseSpec{}, false) },
+	layers:     func(o *Options) []layer.Spec { return scalarGated(o, o.denseTransition(), false) },
 }
 
 var (

@@ -2,7 +2,6 @@ package system
 
 import (
 	"sweep/model/layer"
-	"sweep/model/weight"
 	"sweep/sweep"
 )
 
@@ -10,8 +9,8 @@ var irnn = System{
 	Name:       "irnn",
 	Doc:        "simple recurrent network that starts from the identity or an orthogonal matrix",
 	Source:     "Le, Jaitly and Hinton 2015",
-	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start},
+	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start, &parseval},
 	Defaults:   map[string]any{"start": "orthogonal"},
 	Starts:     []string{"identity", "orthogonal"},
-	layers:     func(o *Options) []layer.Spec { return elman(o, weight.DenseSpec{}) },
+	layers:     func(o *Options) []layer.Spec { return elman(o, o.denseTransition()) },
 }

@@ -2,7 +2,6 @@ package system
 
 import (
 	"sweep/model/layer"
-	"sweep/model/weight"
 	"sweep/sweep"
 )
 
@@ -10,7 +9,7 @@ var rnn = System{
 	Name:       "rnn",
 	Doc:        "simple recurrent network, h(t) = φ(W h(t-1) + M x(t) + b)",
 	Source:     "Elman 1990; Zhang, Lei and Dhillon 2018, eq. 4",
-	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start},
+	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start, &parseval},
 	Starts:     []string{"identity", "orthogonal"},
-	layers:     func(o *Options) []layer.Spec { return elman(o, weight.DenseSpec{}) },
+	layers:     func(o *Options) []layer.Spec { return elman(o, o.denseTransition()) },
 }

@@ -28,6 +28,13 @@ func dense[F kernel.Float](rows, cols int) maker[F] {
 		}}
 }
 
+func parseval[F kernel.Float](rows, cols int) maker[F] {
+	return maker[F]{fmt.Sprintf("parseval,%d×%d", rows, cols), rows, cols,
+		func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+			return NewParseval(set, a, "W", rows, cols, .3)
+		}}
+}
+
 func householder[F kernel.Float](rows, cols, m int) maker[F] {
 	return maker[F]{fmt.Sprintf("householder,%d×%d,m=%d", rows, cols, m), rows, cols,
 		func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
@@ -109,6 +116,7 @@ func makers[F kernel.Float]() []maker[F] {
 	}
 	ms = append(ms, rotations[F](2), rotations[F](6), rotations[F](16), rotations[F](34), exponential[F](2),
 		exponential[F](9), unitary[F](1), unitary[F](5), unitary[F](8), fullUnitary[F](1),
+		parseval[F](1, 1), parseval[F](5, 5), parseval[F](7, 4),
 		fullUnitary[F](6))
 	for _, shape := range [][2]int{{1, 4}, {4, 1}, {3, 5}, {5, 3}, {16, 33}, {33, 16}} {
 		rows, cols := shape[0], shape[1]

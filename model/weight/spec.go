@@ -7,13 +7,15 @@ import (
 )
 
 // A Spec says how a matrix is parametrised, as data for any type of numbers: a [DenseSpec],
-// [HouseholderSpec], [RotationsSpec], [ExponentialSpec], [UnitarySpec], [FullUnitarySpec],
+// [ParsevalSpec], [HouseholderSpec], [RotationsSpec], [ExponentialSpec], [UnitarySpec], [FullUnitarySpec],
 // [SVDOptions] or [FactorizedOptions].
 type Spec any
 
 type (
 	// DenseSpec is a [Dense] matrix named W.
 	DenseSpec struct{}
+	// ParsevalSpec is a [Parseval] matrix named W.
+	ParsevalSpec struct{ Lambda float64 }
 	// HouseholderSpec is a [Householder] matrix.
 	HouseholderSpec struct{ Reflectors int }
 	// RotationsSpec is [Rotations] with the permutations of a seed.
@@ -31,6 +33,8 @@ func Declare[F kernel.Float](set *kernel.Set[F], arena *Arena[F], spec Spec, row
 	switch s := spec.(type) {
 	case DenseSpec:
 		return NewDense(set, arena, "W", rows, cols)
+	case ParsevalSpec:
+		return NewParseval(set, arena, "W", rows, cols, s.Lambda)
 	case HouseholderSpec:
 		return NewHouseholder(set, arena, rows, cols, s.Reflectors)
 	case RotationsSpec:

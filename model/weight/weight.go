@@ -9,6 +9,7 @@
 // those of the parameters:
 //
 //	[Dense]        W itself (RNN, IRNN)
+//	[Parseval]     likewise, drawn towards orthonormal columns by a penalty
 //	[Householder]  W = H(u_n) … H(u_{n-m+1}), orthogonal (oRNN)
 //	[SVD]          W = U Σ Vᵀ with U, V as above (Spectral-RNN)
 //	[Factorized]   W = U Σ Vᵀ with dense U, V that move by Cayley steps (factorized RNN)
