@@ -183,6 +183,8 @@ parameters:
 			stderr: []string{"mean, single, ensemble"}},
 		{args: []string{"table", "mnist"}, code: exitNotFound},
 		{args: []string{"table", "pie"}, code: exitUsage, stderr: []string{"expected one of ucr, mnist", "flops"}},
+		{args: []string{"trainer", "step", "--slides", "--n", "3"}, code: exitUsage, stderr: []string{"do not give --n"}},
+		{args: []string{"trainer", "step", "--slides", "--goals"}, code: exitUsage, stderr: []string{"either"}},
 		{args: []string{"table", "flops"}, stdout: []string{"15360   ", "15424", "13824"}},
 		{args: []string{"table", "flops", "--m2", "0"}, code: exitUsage, stderr: []string{"--m2 0"}},
 		{args: []string{"table", "flops", "--n", "8"}, code: exitUsage, stderr: []string{"m1 = 16: expected 1 to n = 8"}},

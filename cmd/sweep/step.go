@@ -48,7 +48,7 @@ func newTrainerStep() *cobra.Command {
 	var impls []string
 	var seconds float64
 	var most int
-	var goals bool
+	var goals, slides bool
 	cmd := &cobra.Command{
 		Use:   "step",
 		Short: "Time training steps of the built-in trainer on random series",
@@ -58,17 +58,33 @@ share of the multiply-adds that one core can do, measured in the same process. A
 sets how reflectors are applied: spectral-rnn:dense, ornn:compact-wy. --goals prints a
 table of fixed cases.
 
+--slides prints the training times of the Spectral-RNN slides, Spectral-RNN and LSTM of
+512, 1024 and 2048 units, beside the published ones, and how a step's time grows with
+reflectors and units, factorized-rnn's included. The slides have B = 1024 and do not
+state n_i, T and classes: give them, as in the example. At B = 1024 it takes an hour.
+
 Exit codes: 0 done, 1 a network cannot be built, 2 invalid flags.`,
 		Example: `  sweep trainer step --n 128 --m1 16 --m2 16 --ni 1 --T 784 --B 128 --classes 10
-  sweep trainer step --goals`,
+  sweep trainer step --goals
+  sweep trainer step --slides --ni 200 --T 20 --B 1024 --classes 200`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if seconds <= 0 || most < 1 {
 				return usageError("--seconds and --steps must be positive")
 			}
 			budget := time.Duration(seconds * float64(time.Second))
-			if goals {
+			switch {
+			case goals && slides:
+				return usageError("give either --goals or --slides")
+			case goals:
 				return printGoals(cmd, budget, most)
+			case slides:
+				for _, other := range []string{"impl", "n", "m1", "m2", "config"} {
+					if cmd.Flags().Changed(other) {
+						return usageError("--slides measures networks of its own: do not give --%s", other)
+					}
+				}
+				return printSlides(cmd, shape, budget, most)
 			}
 			encoder := json.NewEncoder(cmd.OutOrStdout())
 			for _, impl := range impls {
@@ -100,6 +116,7 @@ Exit codes: 0 done, 1 a network cannot be built, 2 invalid flags.`,
 	flags.IntVar(&shape.Threads, "threads", 1, "threads that share a minibatch")
 	flags.Float64Var(&seconds, "seconds", 2, "seconds per measurement")
 	flags.IntVar(&most, "steps", 3000, "maximum number of steps per measurement")
+	flags.BoolVar(&slides, "slides", false, "measure the networks of the slides, and growing ones")
 	flags.BoolVar(&goals, "goals", false, "measure a fixed set of typical cases")
 	return cmd
 }
