@@ -1,11 +1,76 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sweep/model"
+	"sweep/model/dataset"
+	"sweep/sweep"
+	"sweep/sweep/file"
 )
+
+// twins are the generated sets that stand for those that have to be fetched.
+var twins = map[any]string{
+	dataset.HAR2: dataset.GeneratedHAR2, dataset.PTB: dataset.GeneratedText, dataset.Queries: dataset.GeneratedQueries,
+	dataset.Speech: dataset.GeneratedSpeech,
+}
+
+// The built-in trainer accepts the examples of its own: the files against its schema, and points of each
+// with data that need no files. Those of MNIST and the UCR archive are checked against the schema alone.
+func TestExamplesAreAccepted(t *testing.T) {
+	names, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	trainer, err := model.NewTrainer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	description, err := trainer.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(data), "\ntrainer:") {
+			continue
+		}
+		f, err := file.Decode(name, data, file.Options{Description: description})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		const most = 40
+		stride := 1 + (f.Grid.Count()-1)/most
+		for i := int64(0); i < f.Grid.Count(); i += stride {
+			point, err := f.Grid.At(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if twin, ok := twins[point["dataset"]]; ok {
+				point["dataset"] = twin
+			}
+			resolved, err := description.Resolve(point)
+			if err != nil {
+				t.Fatalf("%s, point %d: %v", name, i, err)
+			}
+			if set := resolved["dataset"].(string); !strings.HasPrefix(set, "generated-") && set != "addition" &&
+				set != "copy" {
+				continue
+			}
+			if _, err := trainer.Validate(t.Context(), sweep.ValidateRequest{Parameters: resolved}); err != nil {
+				t.Errorf("%s, point %d: %v", name, i, err)
+			}
+		}
+	}
+}
 
 // The worked examples of programs as trainers run as they are.
 func TestScriptExamples(t *testing.T) {
