@@ -176,18 +176,24 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	} else if e.Checked > 0 {
 		fmt.Fprintf(out, "\ncost   %s flop in total, up to %s per trial; %d points checked\n", engineering(e.Flops),
 			bytesText(e.Bytes), e.Checked)
-		slots := min(int64(runtime.NumCPU()), e.Points)
-		switch {
-		case e.Seconds > 0 && slots > 1:
-			fmt.Fprintf(out, "time   about %s on the %d cores here, %s on one, by %s\n",
-				secondsText(e.Seconds/float64(slots)), slots, secondsText(e.Seconds), e.SpeedFrom)
-		case e.Seconds > 0:
-			fmt.Fprintf(out, "time   about %s, by %s\n", secondsText(e.Seconds), e.SpeedFrom)
-		case e.Flops > 0:
-			fmt.Fprintln(out, "time   unknown until a trial has run here")
+		if e.Seconds > 0 || e.Flops > 0 {
+			fmt.Fprintf(out, "time   %s\n", estimateText(e.Seconds, e.SpeedFrom, runtime.NumCPU(), e.Points))
 		}
 	}
 	return nil
+}
+
+// estimateText says how long trials take that take some seconds on one core, by a speed; 0 if that is not known.
+func estimateText(seconds float64, from string, slots int, trials int64) string {
+	slots = int(min(int64(slots), trials))
+	switch {
+	case seconds <= 0:
+		return "unknown until a trial has run here"
+	case slots > 1:
+		return fmt.Sprintf("about %s on the %d cores here, %s on one, by %s",
+			secondsText(seconds/float64(slots)), slots, secondsText(seconds), from)
+	}
+	return fmt.Sprintf("about %s, by %s", secondsText(seconds), from)
 }
 
 // distributionText says what a parameter is drawn from, in W&B's words.

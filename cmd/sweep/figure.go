@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sweep/sweep"
 	"sweep/sweep/figure"
+	"sweep/sweep/paper"
 )
 
 type figureOptions struct {
@@ -24,7 +26,7 @@ type figureOptions struct {
 func newFigure(s *settings) *cobra.Command {
 	var options figureOptions
 	cmd := &cobra.Command{
-		Use:   "figure " + strings.Join(figure.Kinds, "|") + " SWEEP... -o FILE.svg|FILE.png",
+		Use:   "figure " + strings.Join(figure.Kinds, "|") + "|PRESET [SWEEP...] -o FILE.svg|FILE.png",
 		Short: "Draw the results of sweeps for a paper, as SVG or PNG",
 		Long: `  curves    a metric over the epochs: for each group of the sweep file's select the
             best grid point, mean ± standard deviation over its replicates; with
@@ -33,6 +35,8 @@ func newFigure(s *settings) *cobra.Command {
   heatmap   the mean of a metric over two parameters (--x, --y)
   parallel  a line per trial across the parameters that vary; the best in colour
   table     groups of trials: number, mean, standard deviation, best
+  PRESET    the figure of a paper's experiment ("sweep preset list"), of its newest
+            sweep if none is named; it takes no other flags than -o
 
 Defaults come from the sweep file: the metric and groups of its select, and the
 parameters with the most values. Fonts are embedded, and equal results give the same
@@ -45,14 +49,15 @@ Exit codes: 0 done, 2 an impossible figure, 4 no such sweep, or nothing to draw.
   sweep figure slice ucr --x lr --where dataset=CBF -o lr.png
   sweep figure heatmap ucr --x lr --y hidden -o heat.svg
   sweep figure curves before after --group-by sweep,model -o compared.svg`,
-		Args:      cobra.MinimumNArgs(2),
-		ValidArgs: figure.Kinds,
+		Args:      figureArgs,
+		ValidArgs: slices.Concat(figure.Kinds, paper.FigureNames()),
 		RunE:      func(cmd *cobra.Command, args []string) error { return runFigure(cmd, s, &options, args) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&options.output, "output", "o", "", "file to write; its extension sets the format: .svg or .png")
 	f.StringVar(&options.Metric, "metric", "", "metric to draw (default: the one by which the sweep selects trials)")
-	f.StringVar(&options.X, "x", "", "parameter on the x axis, for slice and heatmap")
+	f.StringVar(&options.X, "x", "", "parameter on the x axis, for slice and heatmap; metric, such as seconds, "+
+		"for curves")
 	f.StringVar(&options.Y, "y", "", "parameter on the y axis, for heatmap")
 	f.StringSliceVar(&options.GroupBy, "group-by", nil, "parameters that define the groups, for curves, slice "+
 		"and table")
@@ -69,7 +74,33 @@ Exit codes: 0 done, 2 an impossible figure, 4 no such sweep, or nothing to draw.
 	return cmd
 }
 
+// figureArgs are a kind and sweeps, or a preset.
+func figureArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && slices.Contains(paper.FigureNames(), args[0]) {
+		return nil
+	}
+	return cobra.MinimumNArgs(2)(cmd, args)
+}
+
 func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []string) error {
+	format := strings.TrimPrefix(filepath.Ext(options.output), ".")
+	if !slices.Contains(figure.Formats, format) {
+		return usageError("-o %s: expected a file that ends in .%s", options.output,
+			strings.Join(figure.Formats, " or ."))
+	}
+	if p, err := paper.FindPreset(args[0]); err == nil && p.HasFigure() {
+		if flag := otherFlag(cmd); flag != "" {
+			return usageError("--%s does not apply to the figure %s: \"sweep preset show %s\" shows what it draws",
+				flag, args[0], args[0])
+		}
+		return with(cmd, s.openReader, func(results reader) error {
+			records, err := presetSweeps(cmd, results, p, args[1:])
+			if err != nil {
+				return err
+			}
+			return drawPreset(cmd, results, p, records, options.output)
+		})
+	}
 	options.Kind = args[0]
 	if options.Kind == "table" && !cmd.Flags().Changed("groups") {
 		options.Groups = 40
@@ -79,11 +110,6 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 	}
 	if err := options.Check(); err != nil {
 		return &exitError{exitUsage, err}
-	}
-	format := strings.TrimPrefix(filepath.Ext(options.output), ".")
-	if !slices.Contains(figure.Formats, format) {
-		return usageError("-o %s: expected a file that ends in .%s", options.output,
-			strings.Join(figure.Formats, " or ."))
 	}
 	for _, text := range options.where {
 		condition, err := parseCondition(text)
@@ -104,20 +130,36 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 			}
 		}
 		drawn, err := figure.Draw(cmd.Context(), results, records, options.Options)
-		if errors.Is(err, figure.ErrNothing) {
-			return &exitError{exitNotFound, err}
-		}
-		if err != nil {
-			return err
-		}
-		var file bytes.Buffer
-		if err := drawn.Write(&file, format); err != nil {
-			return err
-		}
-		if err := os.WriteFile(options.output, file.Bytes(), 0o644); err != nil {
-			return err
-		}
-		fmt.Fprintln(cmd.ErrOrStderr(), "wrote", options.output)
-		return nil
+		return writeFigure(cmd, drawn, err, options.output)
 	})
+}
+
+// writeFigure writes a figure to a file, unless it could not be drawn.
+func writeFigure(cmd *cobra.Command, drawn *figure.Figure, err error, path string) error {
+	if errors.Is(err, figure.ErrNothing) {
+		return &exitError{exitNotFound, err}
+	}
+	if err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	if err := drawn.Write(&file, strings.TrimPrefix(filepath.Ext(path), ".")); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "wrote", path)
+	return nil
+}
+
+// otherFlag is a flag of its own, other than -o, that the command was given; "" without any.
+func otherFlag(cmd *cobra.Command) (name string) {
+	own := cmd.LocalNonPersistentFlags()
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "output" && own.Lookup(f.Name) != nil {
+			name = f.Name
+		}
+	})
+	return name
 }

@@ -43,6 +43,8 @@ type planOptions struct {
 	count     int64
 	// method overrides the file's.
 	method string
+	// source is the text of the file, nil to read it.
+	source []byte
 	// own says that the trials run here, for the person who asks: their program is
 	// started as from a shell.
 	own bool
@@ -82,9 +84,11 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 	if err != nil {
 		return nil, err
 	}
-	source, err := file.Read(path)
-	if err != nil {
-		return nil, err
+	source := options.source
+	if source == nil {
+		if source, err = file.Read(path); err != nil {
+			return nil, err
+		}
 	}
 	name, err := file.Trainer(path, source)
 	if err != nil {

@@ -28,6 +28,10 @@ type runOptions struct {
 	progress  string
 	plan      planOptions
 	dashboard dashboard
+	// checked, if not nil, is told the plan before anything runs; conclude, if not nil, prints what is
+	// made of the results.
+	checked  func(p *plan) error
+	conclude func(results sweep.Reader, record *sweep.SweepRecord) error
 }
 
 func newRun(s *settings) *cobra.Command {
@@ -66,17 +70,22 @@ resume).`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runSweep(cmd, s, options, args[0]) },
 	}
-	f := cmd.Flags()
-	f.IntVar(&options.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time")
-	f.BoolVar(&options.reuse, "reuse", true,
-		"reuse results of earlier sweeps with the same trainer, data and parameters")
-	f.BoolVar(&options.fresh, "fresh", false, "start a new sweep even if an earlier one of this file is unfinished")
-	f.BoolVar(&options.quiet, "quiet", false, "show only the result; same as --progress quiet")
-	addProgressFlag(cmd, &options.progress)
-	options.dashboard.addFlags(f, "")
-	f.Lookup("ui").NoOptDefVal = defaultUI
-	options.plan.addFlags(f)
+	options.addFlags(cmd)
+	options.plan.addFlags(cmd.Flags())
 	return cmd
+}
+
+// addFlags adds the flags that say how a sweep runs.
+func (o *runOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&o.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time")
+	f.BoolVar(&o.reuse, "reuse", true,
+		"reuse results of earlier sweeps with the same trainer, data and parameters")
+	f.BoolVar(&o.fresh, "fresh", false, "start a new sweep even if an earlier one of this file is unfinished")
+	f.BoolVar(&o.quiet, "quiet", false, "show only the result; same as --progress quiet")
+	addProgressFlag(cmd, &o.progress)
+	o.dashboard.addFlags(f, "")
+	f.Lookup("ui").NoOptDefVal = defaultUI
 }
 
 // runSweep checks the file, brings up the parts of a cluster in this process
@@ -104,6 +113,11 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	p, err := s.prepare(cmd, path, options.plan, options.reuse)
 	if err != nil {
 		return err
+	}
+	if options.checked != nil {
+		if err := options.checked(p); err != nil {
+			return err
+		}
 	}
 	unlock, err := lockHome(home)
 	if err != nil {
@@ -149,7 +163,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if options.dashboard.address != "" && options.progress != progressQuiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), "the dashboard stops with the run; \"sweep ui\" serves the results")
 	}
-	return conclude(cmd, results, record)
+	return conclude(cmd, results, record, options.conclude)
 }
 
 // localRun is a run in this process, and its dashboard.
@@ -248,8 +262,9 @@ func (l *localRun) outlast(ctx context.Context, submission *sweep.Submission, fr
 	}
 }
 
-// conclude prints the result of a finished sweep and decides the exit code.
-func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord) error {
+// conclude prints the result of a finished sweep, its tables if show is nil, and decides the exit code.
+func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord,
+	show func(sweep.Reader, *sweep.SweepRecord) error) error {
 	ctx := cmd.Context()
 	counts, err := results.Progress(ctx, record.ID)
 	if err != nil {
@@ -263,11 +278,26 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 	if counts.Faults > 0 {
 		fmt.Fprintf(errOut, "warning: %s gave other bits when repeated\n", sweep.CountText(counts.Faults, "trial"))
 	}
+	if show == nil {
+		show = func(sweep.Reader, *sweep.SweepRecord) error { return printTables(cmd, results, record) }
+	}
+	if err := show(results, record); err != nil {
+		return err
+	}
+	if counts.Failed > 0 {
+		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"",
+			counts.Failed, counts.Total(), record.ID)}
+	}
+	return nil
+}
+
+// printTables prints the tables in which a sweep's trials belong, or the best trial of a script.
+func printTables(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord) error {
 	submission := &record.Grids[0].Submission
 	description := &submission.Description
 	collection := report.NewCollection(submission.Spec.Select.Filled(description), description, paper.Names)
-	err = results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}},
-		collection.Add)
+	query := sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}
+	err := results.Trials(cmd.Context(), query, collection.Add)
 	if err != nil {
 		return err
 	}
@@ -281,13 +311,7 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		}
 	}
 	if record.Trainer == sweep.ScriptTrainer {
-		if err := writeBest(cmd, results, record); err != nil {
-			return err
-		}
-	}
-	if counts.Failed > 0 {
-		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"",
-			counts.Failed, counts.Total(), record.ID)}
+		return writeBest(cmd, results, record)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type tableOptions struct {
 func newTable(s *settings) *cobra.Command {
 	var options tableOptions
 	cmd := &cobra.Command{
-		Use:   "table ucr|mnist|tasks [SWEEP...]",
+		Use:   "table ucr|mnist|tasks|PRESET [SWEEP...]",
 		Short: "Print the papers' tables from the results, beside the published figures",
 		Long: `Without SWEEP, the newest sweep with results for the table is used. Each data set
 belongs to one table:
@@ -31,6 +31,8 @@ belongs to one table:
   mnist  MNIST, pixel by pixel and by deep networks: Table 2
   tasks  all others, such as addition, copy and har-2: accuracies, and losses beside
          the loss of the best answer that needs no memory
+
+"sweep preset list" lists the papers' experiments. The table of one uses its own sweeps.
 
 --select says how the result for a data set and model is selected. Selection uses the
 metric of the sweep file's select, by default the smallest validation loss:
@@ -50,14 +52,15 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 		Example: `  sweep table ucr
   sweep table ucr --select single --format markdown
   sweep table ucr --select ensemble:auto
-  sweep table mnist latest --format latex`,
+  sweep table mnist latest --format latex
+  sweep table sgornn-table2`,
 		Args:      cobra.MinimumNArgs(1),
-		ValidArgs: tableNames(),
+		ValidArgs: paper.TableNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request, err := paper.ParseRequest(args[0], options.selection)
 			switch {
 			case errors.Is(err, sweep.ErrNotFound):
-				names := tableNames()
+				names := paper.TableNames()
 				for _, sub := range cmd.Commands() {
 					names = append(names, sub.Name())
 				}
@@ -82,7 +85,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 				}
 				if table == nil {
 					return fmt.Errorf("%w: no completed trial belongs in the table %s", sweep.ErrNotFound,
-						request.Kind.Name)
+						request.Name())
 				}
 				return table.Write(cmd.OutOrStdout(), options.format, isTerminal(cmd.OutOrStdout()))
 			})
@@ -102,11 +105,4 @@ func (o *tableOptions) checkFormat() error {
 		return usageError("--format %s: expected one of %s", o.format, strings.Join(report.Formats, ", "))
 	}
 	return nil
-}
-
-func tableNames() (names []string) {
-	for _, kind := range paper.Kinds {
-		names = append(names, kind.Name)
-	}
-	return names
 }

@@ -129,5 +129,5 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error
 	}
 	cancel()
 	shown.Wait()
-	return conclude(cmd, results, record)
+	return conclude(cmd, results, record, nil)
 }

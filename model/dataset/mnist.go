@@ -34,6 +34,19 @@ const (
 	magicImages = 0x803 // unsigned bytes, three dimensions
 )
 
+// newMNIST returns a set of MNIST's shape without images.
+func newMNIST(name string) *Set {
+	return &Set{
+		Name:        name,
+		Length:      mnistPixels,
+		Classes:     10,
+		OutputWidth: 10,
+		InputSize:   1,
+		Depth:       mnistPixels,
+		Labels:      []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
+	}
+}
+
 // LoadMNIST loads the handwritten digits of LeCun, Cortes and Burges as sequences of 784 pixels, row by row of the
 // image, from the four IDX files in dir, packed with gzip or not. The pixels stay bytes until they are gathered, where
 // they become byte/255. They can be cut into any number of steps that divides 784. There is no validation part: as
@@ -45,15 +58,7 @@ func LoadMNIST(dir string, options MNISTOptions) (*Set, error) {
 	if err := checkFolder(dir, "MNIST's four files, train-images-idx3-ubyte.gz and so on"); err != nil {
 		return nil, err
 	}
-	s := &Set{
-		Name:        MNIST,
-		Length:      mnistPixels,
-		Classes:     10,
-		OutputWidth: 10,
-		InputSize:   1,
-		Depth:       mnistPixels,
-		Labels:      []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
-	}
+	s := newMNIST(MNIST)
 	for _, part := range []struct {
 		stem string
 		part *Part

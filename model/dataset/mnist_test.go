@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,33 @@ import (
 
 	"sweep/model/random"
 )
+
+// The generated images have the bits of their seed, and an image of each digit in every ten.
+func TestGeneratedMNIST(t *testing.T) {
+	s, err := Open("", Reference{Name: "Generated-MNIST"})
+	if err != nil || s.Digest != GenerateMNIST(0, 2000, 500).Digest || s.Digest == GenerateMNIST(1, 2000, 500).Digest {
+		t.Errorf("the bits are not those of the seed: %v", err)
+	}
+	few, err := Open("", Reference{Name: GeneratedMNIST, Limit: 20})
+	if err != nil || few.Train.N != 20 || few.Test.N != 20 || few.Depth != 784 || few.OutputWidth != 10 {
+		t.Errorf("%+v, %v", few, err)
+	}
+	for i := range 20 {
+		ink := 0
+		for _, pixel := range few.Train.Bytes[i*784:][:784] {
+			if pixel >= 150 {
+				ink++
+			}
+		}
+		pixels := 0
+		for _, row := range glyphs[few.Train.Labels[i]] {
+			pixels += bits.OnesCount8(row)
+		}
+		if few.Train.Labels[i] != i%10 || ink != 9*pixels {
+			t.Errorf("image %d of digit %d has %d bright pixels, want %d", i, few.Train.Labels[i], ink, 9*pixels)
+		}
+	}
+}
 
 func images(n int) string {
 	b := []byte{0, 0, 8, 3, 0, 0, 0, byte(n), 0, 0, 0, 28, 0, 0, 0, 28}

@@ -17,6 +17,8 @@ const (
 	MNIST = "mnist"
 	// PermutedMNIST is the name of MNIST with one fixed random permutation of the pixels.
 	PermutedMNIST = "permuted-mnist"
+	// GeneratedMNIST is the name of generated images of the shape of MNIST's.
+	GeneratedMNIST = "generated-mnist"
 	// GeneratedCBF is the name of the generated cylinder-bell-funnel set.
 	GeneratedCBF = "generated-cbf"
 	// PTB is the name of the Penn Treebank, a [Text].
@@ -39,12 +41,16 @@ const (
 
 // others are all of them, and generated are those that need no files.
 var (
-	others = []string{MNIST, PermutedMNIST, GeneratedCBF, HAR2, GeneratedHAR2, PTB, GeneratedText, Queries,
-		GeneratedQueries, Speech, GeneratedSpeech}
-	generated = map[string]func() *Set{
-		GeneratedCBF:    func() *Set { return GenerateCBF(0, 30, 900) },
-		GeneratedHAR2:   func() *Set { return GenerateHAR2(0) },
-		GeneratedSpeech: func() *Set { return GenerateSpeech(0) },
+	others = []string{MNIST, PermutedMNIST, GeneratedMNIST, GeneratedCBF, HAR2, GeneratedHAR2, PTB, GeneratedText,
+		Queries, GeneratedQueries, Speech, GeneratedSpeech}
+	generated = map[string]func(Reference) *Set{
+		GeneratedCBF:    func(Reference) *Set { return GenerateCBF(0, 30, 900) },
+		GeneratedHAR2:   func(Reference) *Set { return GenerateHAR2(0) },
+		GeneratedSpeech: func(Reference) *Set { return GenerateSpeech(0) },
+		GeneratedMNIST: func(r Reference) *Set {
+			most := cmp.Or(r.Limit, generatedImages)
+			return GenerateMNIST(0, min(most, generatedImages), min(most, generatedImages/4))
+		},
 	}
 )
 
@@ -54,7 +60,7 @@ type Reference struct {
 	Name string
 	// Exchange applies to UCR sets; "" means auto.
 	Exchange Exchange
-	// Limit, if positive, bounds the number of MNIST's images in each part.
+	// Limit, if positive, bounds the number of images of MNIST, and of those generated in its shape, in each part.
 	Limit int
 	// Permutation is the seed of PermutedMNIST's permutation.
 	Permutation uint64
@@ -68,7 +74,7 @@ func (r Reference) normal() Reference {
 	switch lower := strings.ToLower(r.Name); lower {
 	case GeneratedCBF, HAR2, GeneratedHAR2, Speech, GeneratedSpeech:
 		n.Name = lower
-	case MNIST:
+	case MNIST, GeneratedMNIST:
 		n.Name, n.Limit = lower, r.Limit
 	case PermutedMNIST:
 		n.Name, n.Limit, n.Permutation = lower, r.Limit, r.Permutation
@@ -93,7 +99,7 @@ func Open(root string, reference Reference) (*Set, error) {
 // load loads the data set of a normal reference as it is.
 func load(root string, r Reference) (*Set, error) {
 	if generate := generated[r.Name]; generate != nil {
-		return generate(), nil
+		return generate(r), nil
 	}
 	if r.Name == "" {
 		return nil, errors.New("no data set named")

@@ -27,7 +27,7 @@ var (
 	}
 	limit = sweep.ParameterSchema{
 		Name: "limit", Measures: true, Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0), Dataset: true,
-		Doc: "use at most so many rows of mnist's training and test sets; 0 uses all",
+		Doc: "use at most so many images of mnist's training and test sets; 0 uses all",
 	}
 	permutation = sweep.ParameterSchema{
 		Name: "permutation", Measures: true, Type: sweep.IntegerType, Default: int64(1), Minimum: new(0.0),

@@ -8,7 +8,7 @@ import (
 
 // Data sets with defaults of their own.
 var (
-	pixel      = []any{dataset.MNIST, dataset.PermutedMNIST}
+	pixel      = []any{dataset.MNIST, dataset.PermutedMNIST, dataset.GeneratedMNIST}
 	activities = []any{dataset.HAR2, dataset.GeneratedHAR2}
 	speech     = []any{dataset.Speech, dataset.GeneratedSpeech}
 )

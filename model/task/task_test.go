@@ -50,6 +50,7 @@ var small = []sweep.Parameters{
 	{"dataset": "copy", "length": int64(4), "held": int64(20)},
 	{"dataset": "generated-text", "length": int64(30)},
 	{"dataset": "generated-queries", "alphabet": int64(20), "length": int64(18)},
+	{"dataset": "generated-mnist", "limit": int64(40), "input_size": int64(28)},
 }
 
 // generatedTasks are those whose sequences are made as they are needed.

@@ -24,6 +24,8 @@ type line struct {
 	label              string
 	x, mean, low, high []float64
 	replicates         int
+	// colour is the place of its colour.
+	colour int
 	// band is the opacity of the band.
 	band float64
 }
@@ -60,15 +62,15 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	var lines []line
 	var xs, ys []float64
 	for _, g := range list {
-		var curves []sweep.Curve
+		var drawn []points
 		for _, t := range g.trials {
-			c, err := results.Curves(ctx, t.id, metric)
+			list, err := pointsOf(ctx, results, t.id, metric, o.X)
 			if err != nil {
 				return err
 			}
-			curves = append(curves, c...)
+			drawn = append(drawn, list...)
 		}
-		l := averaged(curves, o.LogX, o.LogY)
+		l := averaged(drawn, o.LogX, o.LogY)
 		if l.label = g.label; len(l.x) == 0 {
 			continue
 		}
@@ -76,18 +78,35 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 		xs, ys = append(xs, l.x...), append(append(ys, l.low...), l.high...)
 	}
 	if len(lines) == 0 {
-		return fmt.Errorf("%w: the trials have no curve %q: \"sweep curves SWEEP INDEX\" shows which they have: %w",
-			ErrNothing, metric, sweep.ErrNotFound)
+		wanted := fmt.Sprintf("%q", metric)
+		if o.X != "" {
+			wanted += fmt.Sprintf(" with points of %q at the same steps", o.X)
+		}
+		return fmt.Errorf("%w: the trials have no curve %s: \"sweep curves SWEEP INDEX\" shows which they have: %w",
+			ErrNothing, wanted, sweep.ErrNotFound)
 	}
 	// Labels stand in the order of the curves' ends; colours in that of the file.
 	place := placeOf(compared, d.varying)
 	slices.SortStableFunc(lines, func(a, b line) int { return place(a.label) - place(b.label) })
+	for i := range lines {
+		lines[i].colour = i
+	}
+	lying := d.references(o.References)
+	for _, r := range lying {
+		ys = append(ys, r.At)
+	}
 
-	x, y := newScale("epoch", xs, o.LogX), newScale(d.metricLabel(metric), ys, o.LogY)
-	if d.descriptions[0].Open {
+	x, y := newScale("epoch", xs, o.LogX), newScale(cmp.Or(o.YLabel, d.metricLabel(metric)), ys, o.LogY)
+	switch {
+	case o.XLabel != "":
+		x.label = o.XLabel
+	case o.X != "":
+		x.label = d.metricLabel(o.X)
+	case d.descriptions[0].Open:
 		x.label = "step"
 	}
-	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines, nil) }
+	f.lines = lines
+	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines, references(lying)) }
 	f.notes = append(f.notes, bandNote(lines, o.LogY))
 	if len(o.GroupBy) == 0 && len(list[0].trials) < len(compared) {
 		f.note("Each line is the grid point with the best mean %s of its group.", words(by))
@@ -135,17 +154,90 @@ func trialsText(fewest, most int) string {
 	return fmt.Sprintf("%d to %d trials", fewest, most)
 }
 
+// points are those of a curve.
+type points struct{ xs, ys []float64 }
+
+// pointsOf returns the curves of a trial's metric over the steps or, if x is not empty, over the values of the
+// metric x at the same steps.
+func pointsOf(ctx context.Context, results sweep.Reader, id sweep.TrialID, metric, x string) (list []points,
+	err error) {
+	curves, err := results.Curves(ctx, id, metric)
+	if err != nil {
+		return nil, err
+	}
+	at := map[int64]float64{}
+	if x != "" {
+		axis, err := results.Curves(ctx, id, x)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range axis {
+			for i, step := range c.Steps {
+				at[step] = float64(c.Values[i])
+			}
+		}
+	}
+	for _, c := range curves {
+		var p points
+		for i, step := range c.Steps {
+			place, known := float64(step), true
+			if x != "" {
+				place, known = at[step]
+			}
+			if known {
+				p.xs, p.ys = append(p.xs, place), append(p.ys, float64(c.Values[i]))
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// references returns horizontal lines with the places of those that lie at a metric's mean, without those whose
+// metric no trial has.
+func (d *data) references(list []Reference) (placed []Reference) {
+	for _, r := range list {
+		if r.Metric != "" {
+			trials, err := d.valued(r.Metric)
+			if err != nil {
+				continue
+			}
+			r.At = group{trials: trials}.mean(r.Metric)
+		}
+		placed = append(placed, r)
+	}
+	return placed
+}
+
+// references draws horizontal lines with their labels, nil without any.
+func references(list []Reference) plot.Plotter {
+	if len(list) == 0 {
+		return nil
+	}
+	return layer(func(c draw.Canvas, _, y func(float64) vg.Length) {
+		style := letters(noteSize, faint, text.XLeft, text.YBottom)
+		for _, r := range list {
+			at := y(r.At)
+			c.StrokeLine2(stroke(faint, 0.7, 4, 2), c.Min.X, at, c.Max.X, at)
+			if at+noteSize > c.Max.Y { // no room above it
+				at -= noteSize + 3
+			}
+			write(c, style, vg.Point{X: c.Min.X + 3, Y: at + 1}, fit(style, r.Label, c.Max.X-c.Min.X))
+		}
+	})
+}
+
 // averaged is the mean of curves and the standard deviation around it, at the steps
 // that any of them has, of those curves that have begun and not ended there. Between
 // the points of a curve lies a straight line. On a logarithmic axis logarithms are
 // averaged; values that are not finite, or have no place there, are left out.
-func averaged(curves []sweep.Curve, logX, log bool) line {
+func averaged(curves []points, logX, log bool) line {
 	var steps []float64
 	var kept [][2][]float64
 	for _, c := range curves {
 		var xs, ys []float64
-		for i, step := range c.Steps {
-			x, y := float64(step), float64(c.Values[i])
+		for i, x := range c.xs {
+			y := c.ys[i]
 			if math.IsNaN(y) || math.IsInf(y, 0) || log && y <= 0 || logX && x <= 0 {
 				continue
 			}
@@ -212,7 +304,7 @@ func drawLines(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
 	room = min(room+14, (c.Max.X-c.Min.X)*0.42)
 	p := frame(x, y)
 	p.Add(grid(y))
-	for i, l := range lines {
+	for _, l := range lines {
 		p.Add(layer(func(c draw.Canvas, x, y func(float64) vg.Length) {
 			if l.replicates < 2 {
 				return
@@ -224,23 +316,24 @@ func drawLines(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
 			for j := len(l.x) - 1; j >= 0; j-- {
 				outline = append(outline, vg.Point{X: x(l.x[j]), Y: y(l.low[j])})
 			}
-			c.FillPolygon(pale(groupColour(i), l.band), outline)
+			c.FillPolygon(pale(groupColour(l.colour), l.band), outline)
 		}))
 	}
 	if below != nil {
 		p.Add(below)
 	}
-	for i, l := range lines {
+	for _, l := range lines {
 		p.Add(layer(func(c draw.Canvas, x, y func(float64) vg.Length) {
 			var points []vg.Point
 			for j := range l.x {
 				points = append(points, vg.Point{X: x(l.x[j]), Y: y(l.mean[j])})
 			}
 			if len(points) == 1 {
-				c.DrawGlyph(draw.GlyphStyle{Color: groupColour(i), Radius: 2, Shape: draw.CircleGlyph{}}, points[0])
+				dot := draw.GlyphStyle{Color: groupColour(l.colour), Radius: 2, Shape: draw.CircleGlyph{}}
+				c.DrawGlyph(dot, points[0])
 				return
 			}
-			c.StrokeLines(stroke(groupColour(i), 1.2, groupDashes(i)...), points)
+			c.StrokeLines(stroke(groupColour(l.colour), 1.2, groupDashes(l.colour)...), points)
 		}))
 	}
 	area := draw.Crop(c, 1.7*labelSize, -room, 0, 0)
@@ -273,7 +366,7 @@ func labelEnds(c draw.Canvas, p *plot.Plot, area draw.Canvas, lines []line, styl
 	spread(places, 1.25*style.Font.Size, inner.Min.Y, inner.Max.Y)
 	right := inner.Max.X
 	for i, e := range ends {
-		colour := groupColour(e.line)
+		colour := groupColour(lines[e.line].colour)
 		c.StrokeLines(stroke(pale(colour, 0.7), 0.4),
 			[]vg.Point{{X: e.at.X + 1, Y: e.at.Y}, {X: max(right, e.at.X+1), Y: places[i]},
 				{X: right + 8, Y: places[i]}})

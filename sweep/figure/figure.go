@@ -26,6 +26,8 @@ type Figure struct {
 	notes []string
 	// draw fills the space between title and notes.
 	draw func(c draw.Canvas)
+	// lines are those that curves draw.
+	lines []line
 }
 
 // note adds a sentence to the notes.

@@ -204,6 +204,61 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// A page has a panel for each value, one colour a group in all of them, and reference lines; panels without trials
+// are empty, or left out.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	s, records := gridOf(t)
+	page := &Page{Title: "Panels", Columns: 2, Notes: []string{"A note of the page."}, Label: strings.ToUpper,
+		Panels: []Panel{
+			{Options: Options{Kind: "curves", Title: "lr {lr}", GroupBy: []string{"model"}, XLabel: "minibatch",
+				References: []Reference{{At: .5, Label: "half"}, {Metric: "test_accuracy", Label: "mean accuracy"}}},
+				Each: []string{"lr"}},
+			{Options: Options{Kind: "curves", Title: "none", Where: []sweep.TrialCondition{
+				{Name: "lr", Operator: ">", Value: 1.0}}}},
+			{Options: Options{Kind: "slice", Title: "a slice", X: "lr"}},
+		}}
+	words := func() string {
+		f, err := DrawPage(t.Context(), s, records, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var svg bytes.Buffer
+		if err := f.Write(&svg, "svg"); err != nil {
+			t.Fatal(err)
+		}
+		colours := map[string]string{}
+		var texts []string
+		for _, match := range textElement.FindAllStringSubmatch(svg.String(), -1) {
+			texts = append(texts, match[1])
+			fill := regexp.MustCompile(`fill:(#[0-9A-F]+)`).FindString(match[0])
+			if before, known := colours[match[1]]; known && before != fill && match[1] == "LSTM" {
+				t.Errorf("LSTM is %s and %s", before, fill)
+			}
+			colours[match[1]] = fill
+		}
+		return strings.Join(texts, "|")
+	}
+	text := words()
+	for _, piece := range []string{"Panels", "lr 0.001", "lr 0.01", "lr 0.1", "none", "no completed trial", "a slice", "half",
+		"mean accuracy", "minibatch", "LSTM", "SPECTRAL-RNN", "A note of the page."} {
+		if !strings.Contains(text, piece) {
+			t.Errorf("no %q in %s", piece, text)
+		}
+	}
+	if page.Sparse = true; strings.Contains(words(), "no completed trial") {
+		t.Error("a panel without trials is not left out")
+	}
+	page.Panels = page.Panels[1:2]
+	if _, err := DrawPage(t.Context(), s, records, page); !errors.Is(err, ErrNothing) {
+		t.Errorf("a page of nothing: %v", err)
+	}
+	page.Panels[0].Kind = "pie"
+	if _, err := DrawPage(t.Context(), s, records, page); err == nil || !strings.Contains(err.Error(), `panel "none"`) {
+		t.Errorf("a panel of no kind: %v", err)
+	}
+}
+
 func TestFiguresRefuse(t *testing.T) {
 	t.Parallel()
 	s, records := gridOf(t)
@@ -212,7 +267,8 @@ func TestFiguresRefuse(t *testing.T) {
 		want string
 	}{
 		{Options{Kind: "pie"}, "expected one of curves"},
-		{Options{Kind: "curves", X: "lr"}, "x means nothing to the figure curves"},
+		{Options{Kind: "curves", X: "lr"}, `no curve "validation_loss" with points of "lr" at the same steps`},
+		{Options{Kind: "parallel", X: "lr"}, "x means nothing to the figure parallel"},
 		{Options{Kind: "table", LogY: true}, "log-y means nothing"},
 		{Options{Kind: "parallel", GroupBy: []string{"lr"}}, "group-by means nothing"},
 		{Options{Kind: "slice", X: "rate"}, `no parameter "rate": those in which they differ are model, lr, m1`},
@@ -236,10 +292,9 @@ func TestFiguresRefuse(t *testing.T) {
 // Means are of the curves that have a place there, with straight lines between
 // their points, so that curves with other steps can be averaged.
 func TestAveraged(t *testing.T) {
-	nan := float32(math.NaN())
-	l := averaged([]sweep.Curve{
-		{Steps: []int64{1, 2, 3}, Values: []float32{1, 2, 3}},
-		{Steps: []int64{1, 3, 4}, Values: []float32{3, 7, nan}},
+	l := averaged([]points{
+		{xs: []float64{1, 2, 3}, ys: []float64{1, 2, 3}},
+		{xs: []float64{1, 3, 4}, ys: []float64{3, 7, math.NaN()}},
 	}, false, false)
 	want := line{x: []float64{1, 2, 3}, mean: []float64{2, 3.5, 5}}
 	for i := range want.x {
@@ -251,8 +306,8 @@ func TestAveraged(t *testing.T) {
 		math.Abs(l.low[0]-2+math.Sqrt2) > 1e-12 {
 		t.Errorf("%+v", l)
 	}
-	log := averaged([]sweep.Curve{{Steps: []int64{0, 1}, Values: []float32{1, 1}},
-		{Steps: []int64{1}, Values: []float32{100}}, {Steps: []int64{1}, Values: []float32{0}}}, true, true)
+	log := averaged([]points{{xs: []float64{0, 1}, ys: []float64{1, 1}},
+		{xs: []float64{1}, ys: []float64{100}}, {xs: []float64{1}, ys: []float64{0}}}, true, true)
 	if len(log.x) != 1 || math.Abs(log.mean[0]-10) > 1e-9 {
 		t.Errorf("geometric mean %+v, want 10 at 1", log)
 	}

@@ -21,8 +21,13 @@ type Options struct {
 	Kind string
 	// Metric is what is drawn: of curves over the steps, else of the summary.
 	Metric string
-	// X and Y are the parameters of a slice and a heat map.
+	// X and Y are the parameters of a slice and a heat map. For curves X is the metric on the x axis,
+	// such as seconds; empty means the steps.
 	X, Y string
+	// XLabel and YLabel are the labels of the axes of curves; empty means epoch or step, and the metric.
+	XLabel, YLabel string
+	// References are horizontal lines across curves.
+	References []Reference
 	// GroupBy are parameters: trials that agree in them belong together.
 	GroupBy []string
 	// Groups is the largest number of groups, the best of them.
@@ -38,6 +43,14 @@ type Options struct {
 	// Width and Height are in centimetres; a Height of 0 is 9, or what the rows of a
 	// table take.
 	Width, Height float64
+}
+
+// Reference is a horizontal line with a label, for instance the loss of the best answer that needs no memory:
+// at a value or, if Metric is not empty, at the mean of a summary metric.
+type Reference struct {
+	At     float64
+	Metric string
+	Label  string
 }
 
 // OptionError says what cannot be drawn as it is asked for.
@@ -65,7 +78,7 @@ func (o *Options) Check() error {
 		given bool
 		kinds []string
 	}{
-		{"x", o.X != "", []string{"slice", "heatmap"}},
+		{"x", o.X != "", []string{"curves", "slice", "heatmap"}},
 		{"y", o.Y != "", []string{"heatmap"}},
 		{"log-x", o.LogX, []string{"curves", "slice"}},
 		{"log-y", o.LogY, []string{"curves", "slice", "heatmap"}},

@@ -147,9 +147,10 @@ func (d *data) slice(f *Figure, o Options) error {
 	f.noteGroups(len(list), all)
 	var values []float64
 	var lines []line
-	for _, g := range list {
+	for i, g := range list {
 		values = append(values, g.values(metric)...)
 		lines = append(lines, g.over(&across, metric, o.LogY))
+		lines[i].colour = i
 	}
 	y := newScale(d.metricLabel(metric), values, o.LogY)
 	f.draw = func(c draw.Canvas) {

@@ -39,6 +39,22 @@ func ModelName(model string) string {
 		return strings.ToUpper(model)
 	case "ornn":
 		return "oRNN"
+	case "urnn":
+		return "uRNN"
+	case "fc-urnn":
+		return "FC uRNN"
+	case "factorized-rnn":
+		return "factorized RNN"
+	case "gated-spectral-rnn":
+		return "Gated Spectral-RNN"
+	case "spectral-lstm":
+		return "Spectral-LSTM"
+	case "resnet":
+		return "ResNet"
+	case "spectral-mlp":
+		return "Spectral-MLP"
+	case "spectral-resnet":
+		return "Spectral-ResNet"
 	case "spectral-rnn":
 		return "Spectral-RNN"
 	case "fastrnn":
@@ -48,16 +64,54 @@ func ModelName(model string) string {
 	}
 }
 
-// ParseRequest returns the request of a table and a selection by their names; the empty
-// selection is [report.Mean]. A table that there is not is sweep.ErrNotFound.
+// ParseRequest returns the request of a table, or of a preset's table, and a selection by their names; the
+// empty selection is [report.Mean], and the only one of a preset's own table. A table that there is not is
+// sweep.ErrNotFound.
 func ParseRequest(table, selection string) (*report.Request, error) {
-	at := slices.IndexFunc(Kinds, func(k report.Kind) bool { return k.Name == table })
-	if at < 0 {
-		return nil, fmt.Errorf("%w: no table %.40q", sweep.ErrNotFound, table)
-	}
 	by, err := report.ParseSelection(cmp.Or(selection, string(report.Mean)))
 	if err != nil {
 		return nil, err
 	}
-	return &report.Request{Kind: &Kinds[at], Names: Names, Selection: by}, nil
+	request := &report.Request{Names: Names, Selection: by}
+	name := table
+	if p, err := FindPreset(table); err == nil && p.HasTable() {
+		name, request.Layout = p.Result.Kind, p.Layout()
+		request.Named, request.Forms = p.Names(), map[string]string{
+			p.sweepName(Standard): formNotes[Standard], p.sweepName(Quick): formNotes[Quick]}
+		if request.Layout != nil && by != report.Mean {
+			return nil, fmt.Errorf("the table %s shows means over replicates: it has no selection %q", table, selection)
+		}
+	}
+	if request.Layout != nil {
+		return request, nil
+	}
+	at := slices.IndexFunc(Kinds, func(k report.Kind) bool { return k.Name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("%w: no table %.40q", sweep.ErrNotFound, table)
+	}
+	request.Kind = &Kinds[at]
+	return request, nil
+}
+
+// TableNames are the names of all tables.
+func TableNames() (names []string) {
+	for _, kind := range Kinds {
+		names = append(names, kind.Name)
+	}
+	for _, p := range Presets() {
+		if p.HasTable() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// FigureNames are the names of the presets' figures.
+func FigureNames() (names []string) {
+	for _, p := range Presets() {
+		if p.HasFigure() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }

@@ -147,8 +147,8 @@ mnist, layers=1    LSTM              128     128          98.00    1268       97
 mnist, layers=2    LSTM              128     128          98.50    1268       97.3                128   ≈ 64k  Vorontsov et al. 2017
 mnist, layers=30   MLP               128     128          94.00    1268
 mnist, layers=100  MLP               128     128          88.00    1268
-mnist, layers=31   resnet            128     128          97.00    1268
-mnist, layers=101  resnet                              diverged
+mnist, layers=31   ResNet            128     128          97.00    1268
+mnist, layers=101  ResNet                              diverged
 `)
 }
 

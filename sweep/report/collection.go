@@ -433,12 +433,14 @@ func (c *Collection) Selected(by Selection) string {
 }
 
 // extreme names the metric and goal by which a group's trial or point is selected.
-func (c *Collection) extreme() string {
+func (c *Collection) extreme() string { return extreme(c.choice) }
+
+func extreme(choice sweep.Select) string {
 	extreme := "smallest"
-	if c.choice.Goal == sweep.Maximize {
+	if choice.Goal == sweep.Maximize {
 		extreme = "largest"
 	}
-	return extreme + " " + strings.ReplaceAll(c.choice.By, "_", " ")
+	return extreme + " " + strings.ReplaceAll(choice.By, "_", " ")
 }
 
 // Models lists the models of the rows, in their order.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 
 	"sweep/sweep"
 )
@@ -23,15 +25,28 @@ type Kind struct {
 // Has reports whether a collection has a row for the table.
 func (k *Kind) Has(c *Collection) bool { return c.Has(k.Holds) }
 
-// A Request is a request for a table.
+// A Request is a request for a table: of a Kind, or of a Layout.
 type Request struct {
 	Kind      *Kind
 	Names     Names
 	Selection Selection
+	Layout    *Layout
+	// Named are the names of the sweeps that are considered if Sweeps names none; empty means any.
+	// A note says what those in Forms are.
+	Named []string
+	Forms map[string]string
 	// Sweeps are references of the sweeps in the table; empty means the newest that has a row for
 	// it or, with All, all such sweeps.
 	Sweeps []string
 	All    bool
+}
+
+// Name is what the command line calls the table.
+func (r *Request) Name() string {
+	if len(r.Named) > 0 {
+		return r.Named[0]
+	}
+	return r.Kind.Name
 }
 
 // IncomparableError says that two sweeps of one table compare their trials by different rules.
@@ -53,6 +68,43 @@ type Artifacts interface {
 		out io.Writer) (*sweep.ArtifactRecord, error)
 }
 
+// filling is a table that is being filled.
+type filling struct {
+	add func(*sweep.TrialRecord) error
+	has func() bool
+	lay func() (*Table, error)
+}
+
+// fill begins to fill the table.
+func (r *Request) fill(choice sweep.Select, description *sweep.Description, artifact func(sweep.TrialID) ([]byte,
+	error)) *filling {
+	if r.Layout != nil {
+		board := NewBoard(r.Layout, choice, description)
+		return &filling{board.Add, func() bool { return board.any }, board.Table}
+	}
+	c := NewCollection(choice, description, r.Names)
+	return &filling{c.Add, func() bool { return r.Kind.Has(c) }, func() (*Table, error) {
+		if r.Selection.Ensemble() > 0 {
+			if err := c.Vote(r.Selection, r.Kind.Holds, artifact); err != nil {
+				return nil, err
+			}
+		}
+		return r.Kind.Lay(c, r.Selection), nil
+	}}
+}
+
+// fits reports whether a sweep may have rows for the table.
+func (r *Request) fits(record *sweep.SweepRecord) bool {
+	if len(r.Sweeps) == 0 && len(r.Named) > 0 && !slices.Contains(r.Named, record.Name) {
+		return false
+	}
+	if r.Layout != nil {
+		return true
+	}
+	description := &record.Grids[0].Submission.Description
+	return description.Parameter("dataset") != nil && description.Parameter("model") != nil
+}
+
 // Gather collects the sweeps' completed trials and lays out the table, nil if it has no row. used
 // are the sweeps. Artifacts are read for ensembles only. Sweeps that do not fit together are an
 // *[IncomparableError].
@@ -68,47 +120,52 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 			references = append(references, records[i].ID)
 		}
 	}
-	var collection *Collection
+	artifact := func(id sweep.TrialID) ([]byte, error) {
+		var b bounded
+		_, err := artifacts.Artifact(ctx, id, ProbabilitiesArtifact, 0, &b)
+		return b.Bytes(), err
+	}
+	var rows *filling
 	var choice sweep.Select
+	forms := map[string]bool{}
 	for _, reference := range references {
 		record, err := results.Sweep(ctx, reference) // with its submission
 		if err != nil {
 			return nil, nil, err
 		}
-		submission := &record.Grids[0].Submission
-		if submission.Description.Parameter("dataset") == nil || submission.Description.Parameter("model") == nil {
-			continue // nothing for a table
+		if !r.fits(record) {
+			continue // nothing for the table
 		}
+		submission := &record.Grids[0].Submission
 		own := submission.Spec.Select.Filled(&submission.Description)
 		switch {
-		case collection == nil || !together:
-			collection, choice, used = NewCollection(own, &submission.Description, r.Names), own, nil
+		case rows == nil || !together:
+			rows, choice, used = r.fill(own, &submission.Description, artifact), own, nil
+			clear(forms)
 		case !reflect.DeepEqual(own, choice):
 			return nil, nil, &IncomparableError{record.ID, own, choice}
 		}
 		used = append(used, record.ID)
+		forms[r.Forms[record.Name]] = true
 		query := sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}
-		if err := results.Trials(ctx, query, collection.Add); err != nil {
+		if err := results.Trials(ctx, query, rows.add); err != nil {
 			return nil, nil, err
 		}
-		if !together && r.Kind.Has(collection) {
+		if !together && rows.has() {
 			break
 		}
 	}
-	if collection == nil || !r.Kind.Has(collection) {
+	if rows == nil || !rows.has() {
 		return nil, nil, nil
 	}
-	if r.Selection.Ensemble() > 0 {
-		err := collection.Vote(r.Selection, r.Kind.Holds, func(id sweep.TrialID) ([]byte, error) {
-			var b bounded
-			_, err := artifacts.Artifact(ctx, id, ProbabilitiesArtifact, 0, &b)
-			return b.Bytes(), err
-		})
-		if err != nil {
-			return nil, nil, err
-		}
+	if table, err = rows.lay(); err != nil {
+		return nil, nil, err
 	}
-	return r.Kind.Lay(collection, r.Selection), used, nil
+	delete(forms, "")
+	for _, what := range slices.Sorted(maps.Keys(forms)) {
+		table.Notes = slices.Insert(table.Notes, 0, Note{Text: what})
+	}
+	return table, used, nil
 }
 
 // longestVotes bounds the class probabilities of a trial, in bytes: ten thousand rows

@@ -1,0 +1,420 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"sweep/sweep"
+)
+
+// Layout is a table as data: each row shows the trials that match it, each column a measure of them. The
+// grid point of a cell is the best by the sweep file's select among those that match row and column.
+type Layout struct {
+	Title string
+	// Label is the head of the first column.
+	Label   string
+	Rows    []LayoutRow
+	Columns []LayoutColumn
+	Notes   []string
+}
+
+// LayoutRow is a row of a Layout.
+type LayoutRow struct {
+	Label string
+	// Where has the values of parameters that the row's trials have; of a list, one of them.
+	Where map[string]any
+	// Published has the published cells by the names of the columns.
+	Published map[string]string
+	// Note is a footnote, for instance why a published cell is no result.
+	Note string
+	// Rule draws a line before the row.
+	Rule bool
+}
+
+// LayoutColumn is a column of a Layout, with a column of published cells after it if any row has one.
+// Without Metric, Parameter, Count and Largest the published cells stand alone.
+type LayoutColumn struct {
+	Name string
+	// Where are further conditions, for instance a length.
+	Where map[string]any
+	// Metric is a summary metric: mean ± standard deviation over replicates, times Scale (1 if it
+	// is 0), with Digits after the point.
+	Metric string
+	Scale  float64
+	Digits int
+	// Parameter is a parameter of the grid point, Count the number of a network's parameters.
+	Parameter string
+	Count     bool
+	// Largest is a parameter: its largest value at which the best grid point's Metric is below Below.
+	Largest string
+	Below   float64
+}
+
+// measured reports whether the column shows results.
+func (c *LayoutColumn) measured() bool { return c.Metric != "" || c.Parameter != "" || c.Count }
+
+// measure is a measured cell for programs.
+type measure struct {
+	value, deviation     any // numbers, nil if nothing was measured or all trials diverged
+	replicates, diverged int
+	point                *layoutPoint
+}
+
+// dataColumns are those of a Layout's table for programs: a row a measured cell.
+var dataColumns = []string{"row", "column", "value", "deviation", "replicates", "diverged", "parameter_count",
+	"published", "grid_point"}
+
+// row is the cell as a row of Data.
+func (m *measure) row(row, column, published string) ([]any, error) {
+	if m.point == nil {
+		return []any{row, column, nil, nil, 0, 0, nil, published, nil}, nil
+	}
+	point, err := m.point.parameters.Canonical()
+	return []any{row, column, m.value, m.deviation, m.replicates, m.diverged, m.point.count, published,
+		string(point)}, err
+}
+
+// Board gathers the trials of a Layout. Its size grows with grid points, not with trials.
+type Board struct {
+	layout      *Layout
+	choice      sweep.Select
+	description *sweep.Description
+	// cells are those of rows by column.
+	cells   [][]*layoutCell
+	metrics []string
+	any     bool
+}
+
+// layoutCell has the grid points that match a row and a column.
+type layoutCell struct{ points map[string]*layoutPoint }
+
+// layoutPoint has what its replicates sum up to.
+type layoutPoint struct {
+	parameters sweep.Parameters
+	key        int64
+	seeds      map[string]bool
+	diverged   int
+	count      int64
+	score      moments
+	metrics    map[string]*moments
+}
+
+// moments are the sums of some values, as Welford has them.
+type moments struct {
+	n        int
+	mean, m2 float64
+}
+
+func (m *moments) add(value float64) {
+	m.n++
+	step := value - m.mean
+	m.mean += step / float64(m.n)
+	m.m2 += step * (value - m.mean)
+}
+
+// deviation is the sample standard deviation, NaN of fewer than two values.
+func (m *moments) deviation() float64 {
+	if m.n < 2 {
+		return math.NaN()
+	}
+	return math.Sqrt(m.m2 / float64(m.n-1))
+}
+
+// NewBoard returns an empty board for trials that are compared by choice.
+func NewBoard(layout *Layout, choice sweep.Select, description *sweep.Description) *Board {
+	b := &Board{layout: layout, choice: choice, description: description}
+	for range layout.Rows {
+		cells := make([]*layoutCell, len(layout.Columns))
+		for i := range cells {
+			cells[i] = &layoutCell{map[string]*layoutPoint{}}
+		}
+		b.cells = append(b.cells, cells)
+	}
+	for i := range layout.Columns {
+		if name := layout.Columns[i].Metric; name != "" && !slices.Contains(b.metrics, name) {
+			b.metrics = append(b.metrics, name)
+		}
+	}
+	return b
+}
+
+// Add adds a trial to the cells that it matches, unless it is not completed.
+func (b *Board) Add(t *sweep.TrialRecord) error {
+	if t.State != sweep.Completed || t.Result == nil {
+		return nil
+	}
+	score, compared := t.Result.Summary[b.choice.By]
+	if t.Result.Diverged {
+		score = b.choice.Diverged(b.description)
+	} else if !compared && b.choice.By != "" {
+		return nil
+	}
+	for i := range b.layout.Rows {
+		if !matches(t.Parameters, b.layout.Rows[i].Where) {
+			continue
+		}
+		for j := range b.layout.Columns {
+			column := &b.layout.Columns[j]
+			if !column.measured() || !matches(t.Parameters, column.Where) {
+				continue
+			}
+			if err := b.cells[i][j].add(t, score, b); err != nil {
+				return fmt.Errorf("trial %s: %w", t.TrialID, err)
+			}
+			b.any = true
+		}
+	}
+	return nil
+}
+
+// matches reports whether parameters have some values.
+func matches(parameters sweep.Parameters, where map[string]any) bool {
+	for name, want := range where {
+		value, has := parameters[name]
+		list, several := want.([]any)
+		if !several {
+			list = []any{want}
+		}
+		if !has || !slices.ContainsFunc(list, func(one any) bool { return sweep.Equal(value, one) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// add adds a trial to its grid point. The same trial of another sweep counts once.
+func (c *layoutCell) add(t *sweep.TrialRecord, score float64, b *Board) error {
+	parameters := t.Parameters.Clone()
+	seed := fmt.Sprint(parameters[sweep.SeedParameter])
+	delete(parameters, sweep.SeedParameter)
+	key, err := parameters.Canonical()
+	if err != nil {
+		return err
+	}
+	p := c.points[string(key)]
+	if p == nil {
+		p = &layoutPoint{parameters: parameters, key: sweep.PointKey(members(key)), seeds: map[string]bool{},
+			metrics: map[string]*moments{}}
+		for _, name := range b.metrics {
+			p.metrics[name] = &moments{}
+		}
+		c.points[string(key)] = p
+	}
+	if p.seeds[seed] {
+		return nil
+	}
+	p.seeds[seed] = true
+	p.count = t.Result.ParameterCount
+	p.score.add(score)
+	if t.Result.Diverged {
+		p.diverged++
+	}
+	for name, m := range p.metrics {
+		value, has := t.Result.Summary[name]
+		if t.Result.Diverged {
+			value = b.description.Diverged(name)
+			has = !math.IsNaN(value)
+		}
+		if has {
+			m.add(value)
+		}
+	}
+	return nil
+}
+
+// best is the best of some grid points with the most replicates, nil without any.
+func (b *Board) best(points []*layoutPoint) *layoutPoint {
+	fullest := 0
+	for _, p := range points {
+		fullest = max(fullest, len(p.seeds))
+	}
+	points = slices.DeleteFunc(points, func(p *layoutPoint) bool { return len(p.seeds) < fullest })
+	if len(points) == 0 {
+		return nil
+	}
+	return slices.MinFunc(points, func(x, y *layoutPoint) int {
+		switch {
+		case b.choice.BetterMean(x.score.mean, y.score.mean):
+			return -1
+		case b.choice.BetterMean(y.score.mean, x.score.mean):
+			return 1
+		}
+		return cmp.Compare(x.key, y.key)
+	})
+}
+
+// all lists a cell's grid points in the order of their keys.
+func (c *layoutCell) all() []*layoutPoint {
+	list := make([]*layoutPoint, 0, len(c.points))
+	for _, p := range c.points {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(x, y *layoutPoint) int { return cmp.Compare(x.key, y.key) })
+	return list
+}
+
+// Table lays out the table, nil if no trial belongs in it.
+func (b *Board) Table() (*Table, error) {
+	if !b.any {
+		return nil, nil
+	}
+	t := &Table{Title: b.layout.Title, Rules: map[int]bool{}, Data: &Data{Columns: dataColumns},
+		Columns: []Column{{Name: cmp.Or(b.layout.Label, "model")}}}
+	published := make([]bool, len(b.layout.Columns))
+	for j := range b.layout.Columns {
+		c := &b.layout.Columns[j]
+		for i := range b.layout.Rows {
+			_, has := b.layout.Rows[i].Published[c.Name]
+			published[j] = published[j] || has
+		}
+		if c.measured() {
+			t.Columns = append(t.Columns, Column{Name: c.Name, Right: true})
+		}
+		switch {
+		case published[j] && c.measured():
+			t.Columns = append(t.Columns, Column{Name: "published", Right: true})
+		case published[j]:
+			t.Columns = append(t.Columns, Column{Name: c.Name})
+		}
+	}
+	shown := make([][]cellResult, len(b.layout.Rows))
+	for i := range b.layout.Rows {
+		for j := range b.layout.Columns {
+			shown[i] = append(shown[i], b.result(i, j))
+		}
+	}
+	b.embolden(shown)
+	for i := range b.layout.Rows {
+		row := &b.layout.Rows[i]
+		label := row.Label
+		if row.Note != "" {
+			mark := footnoteMarks[len(t.Notes)%len(footnoteMarks)]
+			t.Notes = append(t.Notes, Note{mark, row.Note})
+			label += " " + mark
+		}
+		t.Rules[len(t.Rows)] = row.Rule
+		cells := []Cell{{Text: label}}
+		for j := range b.layout.Columns {
+			c := &b.layout.Columns[j]
+			if c.measured() {
+				cells = append(cells, shown[i][j].Cell)
+				line, err := shown[i][j].row(row.Label, c.Name, row.Published[c.Name])
+				if err != nil {
+					return nil, err
+				}
+				t.Data.Rows = append(t.Data.Rows, line)
+			}
+			if published[j] {
+				cells = append(cells, Cell{Text: row.Published[c.Name]})
+			}
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	t.note("Ours: mean ± standard deviation over replicates at the grid point with the %s.", extreme(b.choice))
+	for _, text := range b.layout.Notes {
+		t.note("%s", strings.TrimSpace(text))
+	}
+	return t, nil
+}
+
+// footnoteMarks are the marks of footnotes of rows.
+var footnoteMarks = []string{"*", "†", "‡", "§", "¶", "‖"}
+
+// cellResult is a measured cell, and what decides whether it is the best of its column.
+type cellResult struct {
+	Cell
+	measure
+	compared float64
+}
+
+// result is the measured cell of a row and column.
+func (b *Board) result(i, j int) cellResult {
+	c := &b.layout.Columns[j]
+	points := b.cells[i][j].all()
+	if c.Largest != "" {
+		return b.largest(c, points)
+	}
+	p := b.best(points)
+	if !c.measured() || p == nil {
+		return cellResult{compared: math.NaN()}
+	}
+	r := cellResult{compared: math.NaN(), measure: p.measure()}
+	switch {
+	case c.Count:
+		r.Text, r.value = fmt.Sprint(p.count), p.count
+	case c.Parameter != "":
+		if value, has := p.parameters[c.Parameter]; has {
+			r.Text, r.value = fmt.Sprint(value), value
+		}
+	case p.diverged == len(p.seeds):
+		r.Text = "diverged"
+	default:
+		m, scale := p.metrics[c.Metric], cmp.Or(c.Scale, 1)
+		if m.n == 0 {
+			break
+		}
+		r.compared, r.value = m.mean, m.mean
+		r.Text = fmt.Sprintf("%.*f", c.Digits, m.mean*scale)
+		if m.n > 1 {
+			r.deviation = m.deviation()
+			r.Text += fmt.Sprintf("±%.*f", c.Digits, m.deviation()*scale)
+		}
+		if p.diverged > 0 {
+			r.Text += fmt.Sprintf(" (%d diverged)", p.diverged)
+		}
+	}
+	return r
+}
+
+// measure is what a cell tells of the point besides a value.
+func (p *layoutPoint) measure() measure {
+	return measure{replicates: len(p.seeds), diverged: p.diverged, point: p}
+}
+
+// largest is the cell of a column with Largest.
+func (b *Board) largest(c *LayoutColumn, points []*layoutPoint) cellResult {
+	r := cellResult{compared: math.NaN()}
+	if len(points) > 0 {
+		r.Text = "none"
+	}
+	byValue := map[float64][]*layoutPoint{}
+	for _, p := range points {
+		if value, is := sweep.Number(p.parameters[c.Largest]); is {
+			byValue[value] = append(byValue[value], p)
+		}
+	}
+	for _, value := range slices.Sorted(maps.Keys(byValue)) {
+		p := b.best(byValue[value])
+		if m := p.metrics[c.Metric]; m.n > 0 && m.mean < c.Below {
+			r.measure, r.Text = p.measure(), fmt.Sprint(value)
+			r.value = value
+		}
+	}
+	return r
+}
+
+// embolden marks the best cell of each column of a metric with a goal.
+func (b *Board) embolden(shown [][]cellResult) {
+	for j := range b.layout.Columns {
+		c := &b.layout.Columns[j]
+		m := b.description.Metric(c.Metric)
+		if m == nil || m.Goal == "" || c.Largest != "" {
+			continue
+		}
+		best := -1
+		for i := range shown {
+			goal := sweep.Select{Goal: m.Goal}
+			value := shown[i][j].compared
+			if !math.IsNaN(value) && (best < 0 || goal.Better(value, shown[best][j].compared)) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			shown[best][j].Bold = true
+		}
+	}
+}

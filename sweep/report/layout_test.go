@@ -1,0 +1,98 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"sweep/sweep"
+)
+
+// layoutTrial is a trial with an accuracy and a validation loss.
+func layoutTrial(model string, length int64, lr float64, seed int64, loss, accuracy float64) *sweep.TrialRecord {
+	return &sweep.TrialRecord{
+		Trial: sweep.Trial{Parameters: sweep.Parameters{"model": model, "length": length, "lr": lr, "seed": seed}},
+		State: sweep.Completed,
+		Result: &sweep.Result{State: sweep.Completed, ParameterCount: 7,
+			Summary: map[string]float64{"validation_loss": loss, "test_accuracy": accuracy, "test_loss": loss}},
+	}
+}
+
+// A cell has the best grid point among the trials of its row and column: mean and deviation over replicates, its
+// parameters and their number; beside it the published one.
+func TestLayout(t *testing.T) {
+	layout := &Layout{
+		Title: "T",
+		Rows: []LayoutRow{
+			{Label: "A", Where: map[string]any{"model": "a"}, Published: map[string]string{"accuracy": "97.7", "by": "me"}},
+			{Label: "B", Where: map[string]any{"model": []any{"b", "c"}}, Note: "why"},
+			{Label: "C", Where: map[string]any{"model": "none"}, Rule: true},
+		},
+		Columns: []LayoutColumn{
+			{Name: "lr", Parameter: "lr"}, {Name: "parameters", Count: true},
+			{Name: "accuracy", Metric: "test_accuracy", Scale: 100, Digits: 1, Where: map[string]any{"length": int64(5)}},
+			{Name: "longest", Metric: "test_loss", Largest: "length", Below: .35}, {Name: "by"},
+		},
+		Notes: []string{"A note."},
+	}
+	description := &sweep.Description{Metrics: []sweep.MetricSchema{
+		{Name: "test_accuracy", Goal: sweep.Maximize, Diverged: new(0.0)},
+		{Name: "validation_loss", Goal: sweep.Minimize, Diverged: new(20.0)},
+	}}
+	b := NewBoard(layout, sweep.Select{By: "validation_loss", Goal: sweep.Minimize}, description)
+	if table, err := b.Table(); table != nil || err != nil {
+		t.Errorf("a table of nothing: %v, %v", table, err)
+	}
+	lost := layoutTrial("b", 5, .1, 2, 0, 0)
+	lost.Result.Diverged, lost.Result.Summary = true, nil
+	failed := layoutTrial("a", 5, .3, 1, 0, 1)
+	failed.State = sweep.Failed
+	for _, r := range []*sweep.TrialRecord{
+		layoutTrial("a", 5, .1, 1, .2, .5), layoutTrial("a", 5, .1, 2, .4, .7), // the best of those with both seeds
+		layoutTrial("a", 5, .1, 2, .1, .1), // the same trial of another sweep
+		layoutTrial("a", 5, .2, 1, .5, .9), layoutTrial("a", 5, .2, 2, .5, .9),
+		layoutTrial("a", 9, .4, 1, .1, .9), // unfinished at its length
+		layoutTrial("b", 5, .1, 1, .3, .8), lost, layoutTrial("c", 5, .1, 1, 9, .6), layoutTrial("c", 5, .1, 2, 9, .8),
+		failed, layoutTrial("other", 5, .1, 1, 0, 1),
+	} {
+		if err := b.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table, err := b.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, lines bytes.Buffer
+	if err := table.Write(&text, "text", false); err != nil {
+		t.Fatal(err)
+	}
+	const want = `T
+
+model   lr  parameters   accuracy  published  longest  by
+─────────────────────────────────────────────────────────
+A      0.1           7  60.0±14.1       97.7        9  me
+B *    0.1           7  70.0±14.1                none
+─────────────────────────────────────────────────────────
+C
+
+* why
+Ours: mean ± standard deviation over replicates at the grid point with the smallest validation loss.
+A note.
+`
+	if text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &text, want)
+	}
+	if err := table.Write(&lines, "csv", false); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"row,column,value,deviation,replicates,diverged,parameter_count,published,grid_point",
+		`A,longest,9,,1,0,7,,"{""length"":9,""lr"":0.4,""model"":""a""}"`,
+		"C,accuracy,,,0,0,,,",
+	} {
+		if !strings.Contains(lines.String(), line+"\n") {
+			t.Errorf("no line %s in\n%s", line, &lines)
+		}
+	}
+}
