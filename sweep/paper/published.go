@@ -109,7 +109,7 @@ var table2 = []publishedPixel{
 	{"oRNN", "ornn", "Mhammedi et al. 2017", "256 (m = 32)", "≈ 11k", 97.2},
 	{"RNN", "rnn", "Vorontsov et al. 2017", "128", "≈ 35k", 94.1},
 	{"uRNN", "urnn", "Arjovsky et al. 2016", "512", "≈ 16k", 95.1},
-	{"RC uRNN", "rc-urnn", "Wisdom et al. 2016", "512", "≈ 16k", 97.5},
+	{"RC uRNN", "urnn", "Wisdom et al. 2016", "512", "≈ 16k", 97.5},
 	{"FC uRNN", "fc-urnn", "Wisdom et al. 2016", "116", "≈ 16k", 92.8},
 	{"factorized RNN", "factorized-rnn", "Vorontsov et al. 2017", "128", "≈ 32k", 94.6},
 	{"LSTM", "lstm", "Vorontsov et al. 2017", "128", "≈ 64k", 97.3},
