@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sweep/sweep"
 	"sweep/sweep/figure"
@@ -75,7 +76,7 @@ func newPresetShow() *cobra.Command {
 		Use:   "show NAME",
 		Short: "Print the sweep file of a preset",
 		Long: `The output is a sweep file with its comments, which "sweep expand", "sweep run" and
-"sweep submit" take.
+"sweep submit" take, or the command of a preset that trains nothing.
 
 Exit codes: 0 done, 4 no such preset.`,
 		Example: `  sweep preset show copy-fig2
@@ -86,6 +87,10 @@ Exit codes: 0 done, 4 no such preset.`,
 			p, err := paper.FindPreset(args[0])
 			if err != nil {
 				return err
+			}
+			if !p.Trains() {
+				fmt.Fprintln(cmd.OutOrStdout(), "sweep", strings.Join(p.Command(form.form(), ""), " "))
+				return nil
 			}
 			text, err := form.file(p)
 			if err != nil {
@@ -107,17 +112,22 @@ func (o *formOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.standard, "standard", false, "the standard form: a night or less on two cores")
 }
 
+func (o *formOptions) form() paper.Form {
+	switch {
+	case o.quick:
+		return paper.Quick
+	case o.standard:
+		return paper.Standard
+	}
+	return paper.Full
+}
+
 // file is the sweep file of a preset.
 func (o *formOptions) file(p *paper.Preset) ([]byte, error) {
-	switch {
-	case o.quick && o.standard:
+	if o.quick && o.standard {
 		return nil, usageError("--quick and --standard exclude each other")
-	case o.quick:
-		return p.File(paper.Quick)
-	case o.standard:
-		return p.File(paper.Standard)
 	}
-	return p.File(paper.Full)
+	return p.File(o.form())
 }
 
 func newPresetRun(s *settings) *cobra.Command {
@@ -169,11 +179,14 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 	case output == "":
 		output = p.Name + ".svg"
 	case !p.HasFigure():
-		return usageError("--output %s: the preset %s makes a table, which \"sweep table %s\" prints in other formats",
-			output, p.Name, p.Name)
+		return usageError("--output %s: the preset %s has no figure; \"sweep table %s\" prints its table in other "+
+			"formats", output, p.Name, p.Name)
 	case !slices.Contains(figure.Formats, strings.TrimPrefix(filepath.Ext(output), ".")):
 		return usageError("--output %s: expected a file that ends in .%s", output,
 			strings.Join(figure.Formats, " or ."))
+	}
+	if !p.Trains() {
+		return runCommand(cmd, p.Command(form.form(), ""))
 	}
 	text, err := form.file(p)
 	if err != nil {
@@ -199,9 +212,15 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 			if err != nil {
 				return err
 			}
-			if err := drawPreset(cmd, results, p, []*sweep.SweepRecord{full}, output); err != nil || !p.HasTable() {
+			if err := drawPreset(cmd, results, p, []*sweep.SweepRecord{full}, output); err != nil {
 				return err
 			}
+		}
+		if command := p.Command(form.form(), record.ID); command != nil {
+			return runCommand(cmd, command)
+		}
+		if !p.HasTable() {
+			return nil
 		}
 		request, err := paper.ParseRequest(p.Name, "")
 		if err != nil {
@@ -215,6 +234,22 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 		return table.Write(cmd.OutOrStdout(), "text", isTerminal(cmd.OutOrStdout()))
 	}
 	return runSweep(cmd, s, options, "preset "+p.Name)
+}
+
+// runCommand runs another command with the settings of this one.
+func runCommand(cmd *cobra.Command, args []string) error {
+	cmd.Root().SetArgs(append(args, settingsOf(cmd)...))
+	return cmd.Root().ExecuteContext(cmd.Context())
+}
+
+// settingsOf are the global flags that a command was given.
+func settingsOf(cmd *cobra.Command) (flags []string) {
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			flags = append(flags, fmt.Sprintf("--%s=%s", f.Name, f.Value))
+		}
+	})
+	return flags
 }
 
 // presetSweeps are the named sweeps, or the newest of a preset.

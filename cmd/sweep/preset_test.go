@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,12 @@ func TestPresetFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range paper.Presets() {
+		if !p.Trains() {
+			if len(p.Command(paper.Full, "")) == 0 {
+				t.Errorf("%s has neither a sweep file nor a command", p.Name)
+			}
+			continue
+		}
 		for _, form := range []paper.Form{paper.Full, paper.Standard, paper.Quick} {
 			text, err := p.File(form)
 			if err != nil {
@@ -48,7 +55,7 @@ func TestPresetFiles(t *testing.T) {
 				t.Errorf("%s %s: name %s, notes %v", p.Name, form, f.Spec.Name, f.Notes)
 			}
 		}
-		if p.Result.Title == "" || !p.HasTable() && !p.HasFigure() {
+		if p.Result.Title == "" || p.What() == "" {
 			t.Errorf("%s: no title, or nothing is made of it", p.Name)
 		}
 		metric := func(name string) {
@@ -97,6 +104,9 @@ func TestPresetFiles(t *testing.T) {
 	}
 }
 
+// measured are numbers, and the lines of tables, whose lengths depend on them.
+var measured = regexp.MustCompile(`[-−]?[0-9]*\.?[0-9]+([eE][0-9+-]+)?|─+`)
+
 // ours are the columns of a table for programs with numbers that depend on the kernels of the machine, or with all
 // parameters.
 var ours = []string{"value", "deviation", "accuracy", "validation_loss", "test_loss", "grid_point"}
@@ -121,6 +131,12 @@ func TestPresets(t *testing.T) {
 	for _, p := range paper.Presets() {
 		var snapshot strings.Builder
 		text := run("preset", "run", p.Name, "--quick", "--quiet")
+		if p.Result.Command != nil {
+			for line := range strings.Lines(text) {
+				words := strings.Fields(measured.ReplaceAllString(line, " # "))
+				snapshot.WriteString(strings.Join(words, " ") + "\n")
+			}
+		}
 		if p.HasTable() {
 			parts := strings.SplitN(text, "\n\n", 3) // title, cells and notes
 			snapshot.WriteString(parts[0] + "\n" + masked(t, run("table", p.Name, p.Name+"-quick", "--format", "csv")) + parts[2])

@@ -36,6 +36,9 @@ const (
 	Quick    Form = "quick"    // a minute, to see that it works
 )
 
+// formFiles are the files of the forms; not every preset has all.
+var formFiles = map[Form]string{Full: "sweep.yaml", Standard: "standard.yaml", Quick: "quick.yaml"}
+
 // formNotes say below a table or figure what a form is.
 var formNotes = map[Form]string{
 	Standard: "The standard form: a part of the published grid.",
@@ -43,7 +46,7 @@ var formNotes = map[Form]string{
 }
 
 // Result is what is made of a preset's results, the content of result.yaml: a table, which is one of Kinds or
-// laid out here, a figure, or both.
+// laid out here, a figure, or both; or what a command prints.
 type Result struct {
 	// Title names the table or figure of the paper.
 	Title string `yaml:"title"`
@@ -55,6 +58,10 @@ type Result struct {
 	Kind   string        `yaml:"kind"`
 	Table  *presetTable  `yaml:"table"`
 	Figure *presetFigure `yaml:"figure"`
+	// Command are the arguments of the command that prints the result, {sweep} in the place of the sweep;
+	// QuickCommand those of the quick form. Without a sweep file there is only the command.
+	Command      []string `yaml:"command"`
+	QuickCommand []string `yaml:"quick_command"`
 	// Notes stand below the table or figure.
 	Notes []string `yaml:"notes"`
 }
@@ -89,14 +96,10 @@ func readPresets(files fs.FS) (list []*Preset, err error) {
 	for _, folder := range folders {
 		p := &Preset{Name: folder.Name(), files: map[Form][]byte{}}
 		read := func(name string) ([]byte, error) { return fs.ReadFile(files, path.Join("presets", p.Name, name)) }
-		if p.files[Full], err = read("sweep.yaml"); err != nil {
-			return nil, err
-		}
-		if p.files[Quick], err = read("quick.yaml"); err != nil {
-			return nil, err
-		}
-		if p.files[Standard], err = read("standard.yaml"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+		for form, name := range formFiles {
+			if p.files[form], err = read(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
 		}
 		result, err := read("result.yaml")
 		if err != nil {
@@ -121,6 +124,21 @@ func (p *Preset) File(form Form) ([]byte, error) {
 		return nil, fmt.Errorf("preset %s: %w", p.Name, err)
 	}
 	return text, nil
+}
+
+// Trains reports whether there is a sweep file.
+func (p *Preset) Trains() bool { return p.files[Full] != nil }
+
+// Command are the arguments of the command that prints the result of a form for a sweep, nil without one.
+func (p *Preset) Command(form Form, id string) (args []string) {
+	command := p.Result.Command
+	if form == Quick && p.Result.QuickCommand != nil {
+		command = p.Result.QuickCommand
+	}
+	for _, arg := range command {
+		args = append(args, strings.ReplaceAll(arg, "{sweep}", id))
+	}
+	return args
 }
 
 // sweepName is the name of the sweeps of a form.
@@ -150,6 +168,9 @@ func (p *Preset) What() string {
 	}
 	if p.HasFigure() {
 		parts = append(parts, "figure")
+	}
+	if p.Result.Command != nil {
+		parts = append(parts, "output")
 	}
 	return strings.Join(parts, ", ")
 }
