@@ -41,6 +41,9 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	if err := d.check(o.GroupBy...); err != nil {
 		return err
 	}
+	if err := d.checkOver(o.X); err != nil {
+		return err
+	}
 	compared, err := d.valued(by)
 	if err != nil {
 		// Programs may log curves of what they do not sum up.
@@ -96,15 +99,7 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 		ys = append(ys, r.At)
 	}
 
-	x, y := newScale("epoch", xs, o.LogX), newScale(cmp.Or(o.YLabel, d.metricLabel(metric)), ys, o.LogY)
-	switch {
-	case o.XLabel != "":
-		x.label = o.XLabel
-	case o.X != "":
-		x.label = d.metricLabel(o.X)
-	case d.descriptions[0].Open:
-		x.label = "step"
-	}
+	x, y := newScale(d.overLabel(&o), xs, o.LogX), newScale(cmp.Or(o.YLabel, d.metricLabel(metric)), ys, o.LogY)
 	f.lines = lines
 	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines, references(lying)) }
 	f.notes = append(f.notes, bandNote(lines, o.LogY))
@@ -152,6 +147,28 @@ func trialsText(fewest, most int) string {
 		return fmt.Sprintf("%d trials", most)
 	}
 	return fmt.Sprintf("%d to %d trials", fewest, most)
+}
+
+// checkOver returns an error if curves cannot be drawn over x.
+func (d *data) checkOver(x string) error {
+	if description := d.descriptions[0]; x != "" && !description.Open && description.Metric(x) == nil {
+		return wrong("x %q is no metric of trainer %s: curves are drawn over steps or over a metric such as seconds", x,
+			description.Name)
+	}
+	return nil
+}
+
+// overLabel is the label of the x axis of curves.
+func (d *data) overLabel(o *Options) string {
+	switch {
+	case o.XLabel != "":
+		return o.XLabel
+	case o.X != "":
+		return d.metricLabel(o.X)
+	case d.descriptions[0].Open:
+		return "step"
+	}
+	return "epoch"
 }
 
 // points are those of a curve.

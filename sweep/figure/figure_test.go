@@ -267,7 +267,8 @@ func TestFiguresRefuse(t *testing.T) {
 		want string
 	}{
 		{Options{Kind: "pie"}, "expected one of curves"},
-		{Options{Kind: "curves", X: "lr"}, `no curve "validation_loss" with points of "lr" at the same steps`},
+		{Options{Kind: "curves", X: "lr"}, `x "lr" is no metric of trainer test`},
+		{Options{Kind: "curves", X: "test_accuracy"}, `no curve "validation_loss" with points of "test_accuracy"`},
 		{Options{Kind: "parallel", X: "lr"}, "x means nothing to the figure parallel"},
 		{Options{Kind: "table", LogY: true}, "log-y means nothing"},
 		{Options{Kind: "parallel", GroupBy: []string{"lr"}}, "group-by means nothing"},
