@@ -9,6 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+)
+
+// Who asks whether a run is at work, as "sweep status" does, has the lock for a moment. So it is tried for a
+// second before it counts as another run's.
+const (
+	lockTries = 50
+	lockPause = 20 * time.Millisecond
 )
 
 // lockHome makes this process the only one that runs sweeps in dir; the lock
@@ -19,7 +27,15 @@ func lockHome(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock of the state directory: %w", err)
 	}
-	if taken, err := tryLock(f); !taken {
+	taken, err := tryLock(f)
+	for range lockTries {
+		if taken || err != nil {
+			break
+		}
+		time.Sleep(lockPause)
+		taken, err = tryLock(f)
+	}
+	if !taken {
 		owner, _ := os.ReadFile(path) // only for the message
 		_ = f.Close()
 		if err == nil {

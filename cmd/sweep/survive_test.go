@@ -390,6 +390,26 @@ func TestAskingWhoRuns(t *testing.T) {
 	}
 }
 
+// A run that starts while somebody asks, who has the lock for a moment, waits for that moment.
+func TestStartWhileSomebodyAsks(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	asking, err := os.Create(filepath.Join(home, "lock"))
+	if err == nil {
+		err = syscall.Flock(int(asking.Fd()), syscall.LOCK_SH)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := time.AfterFunc(100*time.Millisecond, func() { _ = unlock(asking) })
+	defer answered.Stop()
+	release, err := lockHome(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+}
+
 func TestInterruptedRunGoesOn(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()

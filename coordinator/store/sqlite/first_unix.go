@@ -22,8 +22,10 @@ func firstVersion(database string) (process string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // which gives the lock back
+	defer func() { _ = f.Close() }()
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	// A process that is being started at this moment has the file open too, and would keep the lock.
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // where there is none it fails
 	if !errors.Is(err, syscall.EWOULDBLOCK) {
 		return "", err
 	}
