@@ -89,7 +89,7 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 			strings.Join(figure.Formats, " or ."))
 	}
 	if p, err := paper.FindPreset(args[0]); err == nil && p.HasFigure() {
-		if flag := otherFlag(cmd); flag != "" {
+		if flag := otherFlag(cmd, "output"); flag != "" {
 			return usageError("--%s does not apply to the figure %s: \"sweep preset show %s\" shows what it draws",
 				flag, args[0], args[0])
 		}
@@ -153,11 +153,11 @@ func writeFigure(cmd *cobra.Command, drawn *figure.Figure, err error, path strin
 	return nil
 }
 
-// otherFlag is a flag of its own, other than -o, that the command was given; "" without any.
-func otherFlag(cmd *cobra.Command) (name string) {
+// otherFlag is a flag of its own, other than some, that the command was given; "" without any.
+func otherFlag(cmd *cobra.Command, than ...string) (name string) {
 	own := cmd.LocalNonPersistentFlags()
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name != "output" && own.Lookup(f.Name) != nil {
+		if !slices.Contains(than, f.Name) && own.Lookup(f.Name) != nil {
 			name = f.Name
 		}
 	})

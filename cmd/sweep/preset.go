@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"sweep/sweep"
 	"sweep/sweep/figure"
@@ -45,15 +45,14 @@ Exit codes: 0 done.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			type preset struct {
-				Name      string `json:"name"`
-				Makes     string `json:"makes"`
-				Data      string `json:"data"`
-				QuickData string `json:"quick_data"`
-				Title     string `json:"title"`
+				Name  string `json:"name"`
+				Makes string `json:"makes"`
+				Data  string `json:"data"`
+				Title string `json:"title"`
 			}
 			var list []preset
 			for _, p := range paper.Presets() {
-				list = append(list, preset{p.Name, p.What(), p.Result.Data, p.Result.QuickData, p.Result.Title})
+				list = append(list, preset{p.Name, p.What(), p.Result.Data, p.Result.Title})
 			}
 			if asJSON {
 				return writeJSON(cmd, list)
@@ -88,13 +87,13 @@ Exit codes: 0 done, 4 no such preset.`,
 			if err != nil {
 				return err
 			}
-			if !p.Trains() {
-				fmt.Fprintln(cmd.OutOrStdout(), "sweep", strings.Join(p.Command(form.form(), ""), " "))
-				return nil
-			}
 			text, err := form.file(p)
 			if err != nil {
 				return err
+			}
+			if !p.Trains() {
+				fmt.Fprintln(cmd.OutOrStdout(), "sweep", strings.Join(p.Command(form.form(), ""), " "))
+				return nil
 			}
 			_, err = cmd.OutOrStdout().Write(text)
 			return err
@@ -185,12 +184,18 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 		return usageError("--output %s: expected a file that ends in .%s", output,
 			strings.Join(figure.Formats, " or ."))
 	}
-	if !p.Trains() {
-		return runCommand(cmd, p.Command(form.form(), ""))
+	if info, err := os.Stat(filepath.Dir(output)); p.HasFigure() && (err != nil || !info.IsDir()) {
+		return usageError("--output %s: there is no directory %s", output, filepath.Dir(output))
 	}
 	text, err := form.file(p)
 	if err != nil {
 		return err
+	}
+	if !p.Trains() {
+		if flag := otherFlag(cmd, "quick", "standard"); flag != "" {
+			return usageError("--%s does not apply to the preset %s, which trains nothing", flag, p.Name)
+		}
+		return runCommand(cmd, p.Command(form.form(), ""))
 	}
 	options.plan.source = text
 	options.checked = func(planned *plan) error {
@@ -238,18 +243,8 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 
 // runCommand runs another command with the settings of this one.
 func runCommand(cmd *cobra.Command, args []string) error {
-	cmd.Root().SetArgs(append(args, settingsOf(cmd)...))
+	cmd.Root().SetArgs(args) // the global flags keep their values
 	return cmd.Root().ExecuteContext(cmd.Context())
-}
-
-// settingsOf are the global flags that a command was given.
-func settingsOf(cmd *cobra.Command) (flags []string) {
-	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed {
-			flags = append(flags, fmt.Sprintf("--%s=%s", f.Name, f.Value))
-		}
-	})
-	return flags
 }
 
 // presetSweeps are the named sweeps, or the newest of a preset.

@@ -130,7 +130,11 @@ func TestPresets(t *testing.T) {
 	}
 	for _, p := range paper.Presets() {
 		var snapshot strings.Builder
-		text := run("preset", "run", p.Name, "--quick", "--quiet")
+		args := []string{"preset", "run", p.Name, "--quick"}
+		if p.Trains() {
+			args = append(args, "--quiet")
+		}
+		text := run(args...)
 		if p.Result.Command != nil {
 			for line := range strings.Lines(text) {
 				words := strings.Fields(measured.ReplaceAllString(line, " # "))
@@ -230,7 +234,11 @@ func TestPresetErrors(t *testing.T) {
 		{[]string{"preset", "run", "nothing"}, exitNotFound, "sweep preset list"},
 		{[]string{"preset", "run", "ptb-table3", "-o", "x.svg"}, exitUsage, "sweep table ptb-table3"},
 		{[]string{"preset", "run", "copy-fig2", "-o", "x.gif"}, exitUsage, ".svg or .png"},
-		{[]string{"preset", "show", "copy-fig2", "--quick", "--standard"}, exitUsage, "quick"},
+		{[]string{"preset", "show", "copy-fig2", "--quick", "--standard"}, exitUsage, "exclude each other"},
+		{[]string{"preset", "run", "flops-table1", "--quick", "--standard"}, exitUsage, "exclude each other"},
+		{[]string{"preset", "run", "flops-table1", "--slots", "4"}, exitUsage, "trains nothing"},
+		{[]string{"preset", "run", "copy-fig2", "-o", "/nonexistent/x.svg"}, exitUsage, "no directory /nonexistent"},
+		{[]string{"preset", "run", "sgornn-table2", "--data", "/nonexistent"}, exitUsage, "/nonexistent is not one"},
 		{[]string{"figure", "copy-fig2", "-o", "x.svg"}, exitNotFound, "sweep preset run copy-fig2"},
 		{[]string{"figure", "copy-fig2", "-o", "x.svg", "--metric", "train_loss"}, exitUsage, "--metric does not apply"},
 		{[]string{"table", "ptb-table3"}, exitNotFound, "ptb-table3"},

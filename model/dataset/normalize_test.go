@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -88,8 +89,8 @@ func TestNormalizeBytes(t *testing.T) {
 // The archive's channels have mean 0 and deviation 1 in training, and about that in the test.
 func TestNormalizeHAR2(t *testing.T) {
 	dir := realData(t)
-	if _, err := LoadHAR2(filepath.Join(dir, "har")); err != nil {
-		t.Skip(err)
+	if _, err := os.Stat(filepath.Join(dir, "har")); err != nil {
+		t.Skipf("left out: the real data have no har: %v", err)
 	}
 	s, err := Open(dir, Reference{Name: HAR2, Normalization: NormalizeChannel})
 	if err != nil {

@@ -50,10 +50,8 @@ var formNotes = map[Form]string{
 type Result struct {
 	// Title names the table or figure of the paper.
 	Title string `yaml:"title"`
-	// Data names the folder of real data that the sweep file needs, "" for none; QuickData that of the
-	// quick form.
-	Data      string `yaml:"data"`
-	QuickData string `yaml:"quick_data"`
+	// Data names the folder of data that the sweep file needs, "" for none. The quick form needs none.
+	Data string `yaml:"data"`
 	// Kind is one of Kinds.
 	Kind   string        `yaml:"kind"`
 	Table  *presetTable  `yaml:"table"`
