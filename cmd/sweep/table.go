@@ -22,17 +22,18 @@ type tableOptions struct {
 func newTable(s *settings) *cobra.Command {
 	var options tableOptions
 	cmd := &cobra.Command{
-		Use:   "table ucr|mnist|tasks|PRESET [SWEEP...]",
+		Use:   "table ucr|tasks|PRESET [SWEEP...]",
 		Short: "Print the papers' tables from the results, beside the published figures",
 		Long: `Without SWEEP, the newest sweep with results for the table is used. Each data set
 belongs to one table:
 
-  ucr    data sets of the UCR archive: Table 4 of Zhang, Lei and Dhillon (2018)
-  mnist  MNIST, pixel by pixel and by deep networks: Table 2
-  tasks  all others, such as addition, copy and har-2: accuracies, and losses beside
+  ucr    data sets of the UCR archive: the rows that they have in Table 4 of Zhang, Lei
+         and Dhillon (2018)
+  tasks  all others, such as addition, mnist and har-2: accuracies, and losses beside
          the loss of the best answer that needs no memory
 
-"sweep preset list" lists the papers' experiments. The table of one uses its own sweeps.
+"sweep preset list" lists the papers' experiments. The table of a preset has all published
+rows. It uses the preset's own sweeps, or those that are named.
 
 --select says how the result for a data set and model is selected. Selection uses the
 metric of the sweep file's select, by default the smallest validation loss:
@@ -52,8 +53,8 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 		Example: `  sweep table ucr
   sweep table ucr --select single --format markdown
   sweep table ucr --select ensemble:auto
-  sweep table mnist latest --format latex
-  sweep table sgornn-table2`,
+  sweep table sgornn-table2
+  sweep table mnist-table2 latest --format latex`,
 		Args:      cobra.MinimumNArgs(1),
 		ValidArgs: paper.TableNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -623,7 +623,7 @@ func TestOddQuestions(t *testing.T) {
 		"sweeps", "sweeps/first", "sweeps/first/columns", "sweeps/first/trials", "sweeps/first/groups",
 		"sweeps/first/slice", "sweeps/first/lines",
 		"sweeps/first/importance", "sweeps/first/curves", "sweeps/first/sql", "sweeps/first/trials/3",
-		"sweeps/first/trials/3/log", "compare", "tables/ucr", "tables/mnist",
+		"sweeps/first/trials/3/log", "compare", "tables/ucr", "tables/tasks",
 		"sweeps/first/trials/-1", "sweeps/first/trials/99999999999999999999", "sweeps/first/trials/9223372036854775807",
 		"sweeps/%00/trials", "sweeps/" + strings.Repeat("x", 3000),
 		"tables/%2e%2e", "workers", "session",

@@ -52,8 +52,5 @@ func isUCR(set string) bool {
 	return found
 }
 
-// isPixel reports whether a data set is MNIST.
-func isPixel(set string) bool { return slices.Contains(pixelSets, set) }
-
 // isTask reports whether a data set is of no other table.
-func isTask(set string) bool { return !isUCR(set) && !isPixel(set) }
+func isTask(set string) bool { return !isUCR(set) }

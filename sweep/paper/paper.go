@@ -4,7 +4,7 @@
 //	request, err := paper.ParseRequest("ucr", "mean")
 //	table, sweeps, err := request.Gather(ctx, results, artifacts)
 //
-// A table is a [report.Kind]: a file of its own here and a line in [Kinds].
+// A table is data, the result.yaml of a [Preset], or, where data cannot lay it out, a [report.Kind].
 package paper
 
 import (
@@ -17,12 +17,14 @@ import (
 	"sweep/sweep/report"
 )
 
-// Kinds are the tables that there are.
+// Kinds are the tables of any sweep.
 var Kinds = []report.Kind{
 	{Name: "ucr", Holds: isUCR, Lay: UCR},
-	{Name: "mnist", Holds: isPixel, Lay: MNIST},
 	{Name: "tasks", Holds: isTask, Lay: Tasks},
 }
+
+// presetKinds are the tables of presets that data cannot lay out.
+var presetKinds = []report.Kind{{Name: "table4", Holds: isUCR, Lay: Table4}}
 
 // Names are how the papers call data sets and models. The order is that of Table 4 of
 // Zhang, Lei, Dhillon (2018), with the systems that it leaves out beside their kin.
@@ -73,10 +75,10 @@ func ParseRequest(table, selection string) (*report.Request, error) {
 		return nil, err
 	}
 	request := &report.Request{Names: Names, Selection: by}
-	name := table
+	name, kinds := table, Kinds
 	if p, err := FindPreset(table); err == nil && p.HasTable() {
-		name, request.Layout = p.Result.Kind, p.Layout()
-		request.Named, request.Forms = p.Names(), map[string]string{
+		name, kinds, request.Layout = p.Result.Kind, presetKinds, p.Layout()
+		request.Named, request.Notes, request.Forms = p.Names(), p.Result.Notes, map[string]string{
 			p.sweepName(Standard): formNotes[Standard], p.sweepName(Quick): formNotes[Quick]}
 		if request.Layout != nil && by != report.Mean {
 			return nil, fmt.Errorf("the table %s shows means over replicates: it has no selection %q", table, selection)
@@ -85,11 +87,11 @@ func ParseRequest(table, selection string) (*report.Request, error) {
 	if request.Layout != nil {
 		return request, nil
 	}
-	at := slices.IndexFunc(Kinds, func(k report.Kind) bool { return k.Name == name })
+	at := slices.IndexFunc(kinds, func(k report.Kind) bool { return k.Name == name })
 	if at < 0 {
 		return nil, fmt.Errorf("%w: no table %.40q", sweep.ErrNotFound, table)
 	}
-	request.Kind = &Kinds[at]
+	request.Kind = &kinds[at]
 	return request, nil
 }
 

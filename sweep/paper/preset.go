@@ -45,14 +45,14 @@ var formNotes = map[Form]string{
 	Quick:    "The quick form shows that everything works. Its figures are not for comparison.",
 }
 
-// Result is what is made of a preset's results, the content of result.yaml: a table, which is one of Kinds or
+// Result is what is made of a preset's results, the content of result.yaml: a table, which is one of presetKinds or
 // laid out here, a figure, or both; or what a command prints.
 type Result struct {
 	// Title names the table or figure of the paper.
 	Title string `yaml:"title"`
 	// Data names the folder of data that the sweep file needs, "" for none. The quick form needs none.
 	Data string `yaml:"data"`
-	// Kind is one of Kinds.
+	// Kind is one of presetKinds.
 	Kind   string        `yaml:"kind"`
 	Table  *presetTable  `yaml:"table"`
 	Figure *presetFigure `yaml:"figure"`

@@ -78,7 +78,7 @@ func (p *Preset) Layout() *report.Layout {
 	if t == nil {
 		return nil
 	}
-	l := &report.Layout{Title: p.Result.Title, Label: t.Label, Notes: p.Result.Notes}
+	l := &report.Layout{Title: p.Result.Title, Label: t.Label}
 	for _, row := range t.Rows {
 		l.Rows = append(l.Rows, report.LayoutRow{Label: row.Label, Where: normal(row.Where), Published: row.Published,
 			Note: row.Note, Rule: row.Rule})

@@ -44,7 +44,7 @@ func with(r *sweep.TrialRecord, parameters sweep.Parameters, summary map[string]
 	return r
 }
 
-// Each data set is in one table: those of the archive, MNIST, and all others.
+// Each data set is in one table: those of the archive, and all others.
 func TestTablesHoldTheirOwn(t *testing.T) {
 	copying := func(model string, lag int64, loss float64) *sweep.TrialRecord {
 		return with(trial("copy", model, .01, 1, loss, .9), sweep.Parameters{"length": lag}, map[string]float64{
@@ -79,15 +79,14 @@ func TestTablesHoldTheirOwn(t *testing.T) {
 	if got := fmt.Sprint(rows(UCR(c, report.Mean))); got != "[CBF Cricket_Z generated-cbf*]" {
 		t.Errorf("UCR holds %s", got)
 	}
-	if got := fmt.Sprint(rows(MNIST(c, report.Mean))); got != "[mnist permuted-mnist]" {
-		t.Errorf("MNIST holds %s", got)
-	}
 	wantText(t, text(t, Tasks(c, report.Mean)), `
 Tasks: test loss and accuracy, mean ± standard deviation over replicates at the grid point with the smallest validation loss
 
 task              model    test loss  without memory  test accuracy  params  replicates  with
 ─────────────────────────────────────────────────────────────────────────────────────────────
 Fashion-MNIST     forest                                      0.870    1268           1
+─────────────────────────────────────────────────────────────────────────────────────────────
+Permuted-MNIST    LSTM                                        0.800    1268           1
 ─────────────────────────────────────────────────────────────────────────────────────────────
 addition          RNN           0.17          0.1667                   1268           1
 ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -100,8 +99,10 @@ digits            forest                                      0.970    1268     
 ─────────────────────────────────────────────────────────────────────────────────────────────
 har-2             SGORNN  0.27±0.028                     0.940±.014    1268           2
 har-2             LSTM          0.35                          0.910    1268           1
+─────────────────────────────────────────────────────────────────────────────────────────────
+mnist             LSTM                                        0.900    1268           1
 `)
-	if only := collect(t, trials[5:11]...); only.Has(isUCR) || only.Has(isPixel) || !only.Has(isTask) {
+	if only := collect(t, trials[5:11]...); only.Has(isUCR) || !only.Has(isTask) {
 		t.Error("copy and har-2 are in the wrong table")
 	}
 	if n := len(strings.Fields(archive)); n != 128 {
@@ -112,44 +113,6 @@ har-2             LSTM          0.35                          0.910    1268     
 			t.Errorf("%s is not of the archive", p.name)
 		}
 	}
-}
-
-// Depths are rows of one Table 2.
-func TestMNISTDepths(t *testing.T) {
-	c := report.NewCollection(sweep.Select{Group: []string{"model", "layers"}}, trainer, Names)
-	for _, r := range []*sweep.TrialRecord{
-		with(trial("mnist", "mlp", .01, 1, .1, .94), sweep.Parameters{"layers": int64(30), "hidden": int64(128)}, nil),
-		with(trial("mnist", "mlp", .01, 1, .1, .88), sweep.Parameters{"layers": int64(100), "hidden": int64(128)}, nil),
-		with(trial("mnist", "resnet", .01, 1, .1, .97), sweep.Parameters{"layers": int64(31), "hidden": int64(128)},
-			nil),
-		diverged(with(trial("mnist", "resnet", .01, 1, .1, .97),
-			sweep.Parameters{"layers": int64(101), "hidden": int64(128)}, nil)),
-		with(trial("mnist", "lstm", .01, 1, .1, .98), sweep.Parameters{"layers": int64(1), "hidden": int64(128)}, nil),
-		with(trial("mnist", "lstm", .01, 1, .1, .985), sweep.Parameters{"layers": int64(2), "hidden": int64(128)}, nil),
-	} {
-		if err := c.Add(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wantText(t, text(t, MNIST(c, report.Single)), `
-MNIST: test accuracy in percent of the one trial with the smallest validation loss
-
-data set           model           steps  hidden  test accuracy  params  published        with hidden  params  by
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-mnist              Spectral-RNN                                               97.7  128 (m1, m2 = 16)    ≈ 6k  Zhang et al. 2018
-mnist              oRNN                                                       97.2       256 (m = 32)   ≈ 11k  Mhammedi et al. 2017
-mnist              RNN                                                        94.1                128   ≈ 35k  Vorontsov et al. 2017
-mnist              uRNN                                                       95.1                512   ≈ 16k  Arjovsky et al. 2016
-mnist              RC uRNN                                                    97.5                512   ≈ 16k  Wisdom et al. 2016
-mnist              FC uRNN                                                    92.8                116   ≈ 16k  Wisdom et al. 2016
-mnist              factorized RNN                                             94.6                128   ≈ 32k  Vorontsov et al. 2017
-mnist, layers=1    LSTM              128     128          98.00    1268       97.3                128   ≈ 64k  Vorontsov et al. 2017
-mnist, layers=2    LSTM              128     128          98.50    1268       97.3                128   ≈ 64k  Vorontsov et al. 2017
-mnist, layers=30   MLP               128     128          94.00    1268
-mnist, layers=100  MLP               128     128          88.00    1268
-mnist, layers=31   ResNet            128     128          97.00    1268
-mnist, layers=101  ResNet                              diverged
-`)
 }
 
 // Of points that tie the same is selected whatever the order of the file, and the table

@@ -179,24 +179,51 @@ func TestUCRTable(t *testing.T) {
 	}
 }
 
-func TestMNISTTable(t *testing.T) {
-	r := trial("mnist", "spectral-rnn", .01, 1, .1, .977)
-	r.Parameters["hidden"], r.Parameters["m1"], r.Parameters["m2"], r.Parameters["input_size"] = int64(128), int64(16),
-		int64(16), int64(1)
-	r.Result.Summary["length"] = 784
-	c := collect(t, r, trial("permuted-mnist", "gru", .01, 1, .1, .9))
-	if !c.Has(isPixel) || c.Has(isUCR) {
-		t.Error("the wrong table")
+// Table 4 has all published cells, with our own beside them where there are any.
+func TestTable4(t *testing.T) {
+	c := collect(t, trial("CBF", "rnn", .01, 1, .1, .5), trial("Yoga", "gru", .01, 1, .1, .9))
+	table := Table4(c, report.Mean)
+	if len(table.Rows) != 22 || len(table.Records) != 4*21+1 {
+		t.Errorf("%d rows, %d records", len(table.Rows), len(table.Records))
 	}
-	table := MNIST(c, report.Single)
-	var text bytes.Buffer
-	if err := table.Write(&text, "markdown", false); err != nil {
-		t.Fatal(err)
+	for i, want := range map[int]string{
+		5:  "CBF 30/900 128 3 16 0.500 (1268) 0.702 (1476) 0.967 (5444) 0.881 (844) 0.948 (1268)",
+		17: "InsectWingbeatSound§ 0.534 (1996) 0.515 (6732) 0.598 (1364) 0.586 (1788)",
+		21: "Yoga 30/900 128 3 16 0.900 (1268)",
+	} {
+		var cells []string
+		for _, cell := range table.Rows[i] {
+			if cell.Text != "" {
+				cells = append(cells, cell.Text)
+			}
+		}
+		if got := strings.Join(cells, " "); got != want {
+			t.Errorf("row %d is %s, want %s", i, got, want)
+		}
 	}
-	for _, want := range []string{"| mnist | Spectral-RNN | 784 | 128 (m1 = 16, m2 = 16) | **97.70** | 1268 | 97.7 |",
-		"| permuted-mnist | GRU |", "FC uRNN"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
+	if r := table.Records[2]; r.Accuracy != nil || r.Loss != nil || *r.Published != .642 || *r.PublishedCount != 2426 {
+		t.Errorf("50words of oRNN without results is %+v", r)
+	}
+}
+
+// The published numbers of parameters are those of 32 units, a trained h(0) and c(0), and 16
+// reflectors a matrix, for the paper's inputs a step and classes.
+func TestPublishedCounts(t *testing.T) {
+	shapes := [][2]int64{ // inputs, classes
+		{10, 50}, {11, 38}, {1, 3}, {10, 6}, {16, 3}, {8, 4}, {13, 2}, {15, 13}, {8, 2}, {8, 9}, {8, 2}, {10, 6},
+		{8, 3}, {1, 15}, {14, 5}, {1, 15}, {10, 3}, {16, 12}, {4, 3}, {13, 2}, {8, 2},
+	}
+	const n, reflectors = 32, 16*32 - 16*15/2
+	for i, p := range table4 {
+		inputs, classes := shapes[i][0], shapes[i][1]
+		head := classes*n + classes
+		for j, want := range []int64{
+			n*n + n*inputs + 2*n + head, 4*(n*n+n*inputs+n) + 2*n + head,
+			reflectors + n*inputs + 2*n + head, 2*reflectors + n + n*inputs + 2*n + head,
+		} {
+			if got := p.cells[j].count; got != want {
+				t.Errorf("%s, %s: %d, want %d", p.name, table4Models[j], got, want)
+			}
 		}
 	}
 }
@@ -214,14 +241,14 @@ func TestTasksTable(t *testing.T) {
 	c := collect(t, task("lstm", .1, 1, .16, .17, 17345), task("spectral-rnn", .1, 1, .5, .001, 2193),
 		task("spectral-rnn", .01, 1, .01, .02, 2193), task("spectral-rnn", .01, 2, .03, .04, 2193),
 		task("spectral-rnn", .1, 2, .5, .001, 2193), lost)
-	if !c.Has(isTask) || c.Has(isUCR) || c.Has(isPixel) {
+	if !c.Has(isTask) || c.Has(isUCR) {
 		t.Error("the wrong table")
 	}
 	var text bytes.Buffer
 	if err := Tasks(c, report.Mean).Write(&text, "csv", false); err != nil {
 		t.Fatal(err)
 	}
-	if want := "addition,lstm,mean,,,1,0.16,17345,,false,0,0,128,0,0,0.17,0\n"; !strings.Contains(text.String(), want) {
+	if want := "addition,lstm,mean,,,1,0.16,17345,,false,0,0,128,0,0,0.17,0,\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("%s lacks %s", &text, want)
 	}
 	table := Tasks(c, report.Mean)
@@ -252,8 +279,8 @@ func TestPublishedRows(t *testing.T) {
 		t.Fatalf("%d rows", len(table4))
 	}
 	for _, p := range table4 {
-		equal := p.accuracy["rnn"] == p.accuracy["lstm"] && p.accuracy["rnn"] == p.accuracy["ornn"] &&
-			p.accuracy["rnn"] == p.accuracy["spectral-rnn"]
+		accuracy := func(i int) float64 { return p.cells[i].accuracy }
+		equal := accuracy(0) == accuracy(1) && accuracy(0) == accuracy(2) && accuracy(0) == accuracy(3)
 		if (p.artefact != "") != (equal && p.name != "Coffee") {
 			t.Errorf("%s: artefact %q, equal figures %v", p.name, p.artefact, equal)
 		}

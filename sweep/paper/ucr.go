@@ -12,12 +12,8 @@ import (
 	"sweep/sweep/report"
 )
 
-// pixelSets are the data sets of the MNIST table, which UCR leaves out.
-var pixelSets = []string{"mnist", "permuted-mnist"}
-
-// ucrRows returns the rows in the order of Table 4, others after them by name.
-func ucrRows(c *report.Collection, by report.Selection) []*report.Row {
-	rows := c.Rows(by, isUCR)
+// sortUCR sorts rows in the order of Table 4, others after them by name.
+func sortUCR(rows []*report.Row) {
 	place := func(s *report.Row) int {
 		if i := slices.IndexFunc(table4, func(p publishedSet) bool { return p.folder == s.Name }); i >= 0 {
 			return i
@@ -27,15 +23,35 @@ func ucrRows(c *report.Collection, by report.Selection) []*report.Row {
 	slices.SortFunc(rows, func(a, b *report.Row) int {
 		return cmp.Or(place(a)-place(b), strings.Compare(a.Name, b.Name), strings.Compare(a.Label, b.Label))
 	})
-	return rows
 }
 
-// UCR lays out Table 4 of Zhang, Lei, Dhillon (2018): a row a data set, and for
-// each model our test accuracy, the number of parameters and the published
-// accuracy. Means over the sound rows close it.
+// UCR lays out data sets of the UCR archive as Table 4 of Zhang, Lei, Dhillon (2018): a row a data
+// set, and for each model our test accuracy and number of parameters beside the published ones.
+// Means over the sound rows close it.
 func UCR(c *report.Collection, by report.Selection) *report.Table {
-	sets := ucrRows(c, by)
-	names := c.Models(sets...)
+	return layUCR(c, by, c.Rows(by, isUCR))
+}
+
+// Table4 is UCR with all rows and models of the paper's table, those without results too.
+func Table4(c *report.Collection, by report.Selection) *report.Table {
+	rows := c.Rows(by, isUCR)
+	for i := range table4 {
+		name := table4[i].folder
+		if !slices.ContainsFunc(rows, func(r *report.Row) bool { return r.Name == name }) {
+			rows = append(rows, &report.Row{Set: &report.Set{Name: name}})
+		}
+	}
+	return layUCR(c, by, rows, table4Models...)
+}
+
+// layUCR lays out rows with the models that they have, and others.
+func layUCR(c *report.Collection, by report.Selection, sets []*report.Row, others ...string) *report.Table {
+	sortUCR(sets)
+	more := &report.Row{Models: map[string]bool{}}
+	for _, model := range others {
+		more.Models[model] = true
+	}
+	names := c.Models(append(slices.Clone(sets), more)...)
 	t := &report.Table{Title: "UCR: test accuracy" + c.Selected(by), Rules: map[int]bool{}}
 	t.Columns = []report.Column{{Name: "data set"}, {Name: "train/test", Right: true}, {Name: "length", Right: true},
 		{Name: "classes", Right: true}, {Name: "depth", Right: true}}
@@ -118,27 +134,28 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 	}
 	for _, model := range names {
 		figure, ok := s.Figures[model]
-		text, count := "", ""
+		record := report.Record{Dataset: name, Model: model, Selection: by, Figure: figure, Facts: f}
+		text, count, publishedText := "", "", ""
 		if ok {
 			figures = append(figures, figure)
 			text, count = accuracyText(figure), fmt.Sprintf("(%d)", figure.Count)
+			record.Accuracy = &figure.Accuracy
+		} else {
+			record.Figure.Loss, record.Figure.TestLoss = math.NaN(), math.NaN()
 		}
-		publishedText := ""
-		record := report.Record{Dataset: name, Model: model, Selection: by, Figure: figure, Accuracy: &figure.Accuracy,
-			Facts: f}
-		if p != nil {
-			if value, known := p.accuracy[model]; known {
-				publishedText = fraction(value)
-				record.Published = &value
-				if p.artefact != "" {
-					publishedText += marks.mark(p.artefact)
-					record.Artefact = true
-				}
+		accuracy, parameters, known := p.cell(model)
+		if known {
+			publishedText = fraction(accuracy)
+			record.Published, record.PublishedCount = &accuracy, &parameters
+			if p.artefact != "" {
+				publishedText += marks.mark(p.artefact)
+				record.Artefact = true
 			}
+			publishedText += fmt.Sprintf(" (%d)", parameters)
 		}
 		cells = append(cells, report.Cell{Text: text, Bold: ok && figure.Accuracy == best}, report.Cell{Text: count},
 			report.Cell{Text: publishedText})
-		if ok {
+		if ok || known {
 			t.Add(record)
 		}
 	}
@@ -165,7 +182,7 @@ func meanRow(sets []*report.Row, sound [][]report.Figure, names []string) []repo
 			if p == nil || slices.ContainsFunc(names, func(model string) bool { return !s.Models[model] }) {
 				continue
 			}
-			if value, ok := p.accuracy[model]; ok {
+			if value, _, ok := p.cell(model); ok {
 				theirs = append(theirs, value)
 			}
 		}

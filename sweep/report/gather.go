@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"sweep/sweep"
 )
@@ -35,6 +36,8 @@ type Request struct {
 	// A note says what those in Forms are.
 	Named []string
 	Forms map[string]string
+	// Notes stand below the table.
+	Notes []string
 	// Sweeps are references of the sweeps in the table; empty means the newest that has a row for
 	// it or, with All, all such sweeps.
 	Sweeps []string
@@ -164,6 +167,9 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 	delete(forms, "")
 	for _, what := range slices.Sorted(maps.Keys(forms)) {
 		table.Notes = slices.Insert(table.Notes, 0, Note{Text: what})
+	}
+	for _, text := range r.Notes {
+		table.note("%s", strings.TrimSpace(text))
 	}
 	return table, used, nil
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"sweep/sweep"
 )
@@ -19,7 +18,6 @@ type Layout struct {
 	Label   string
 	Rows    []LayoutRow
 	Columns []LayoutColumn
-	Notes   []string
 }
 
 // LayoutRow is a row of a Layout.
@@ -315,9 +313,6 @@ func (b *Board) Table() (*Table, error) {
 		t.Rows = append(t.Rows, cells)
 	}
 	t.note("Ours: mean ± standard deviation over replicates at the grid point with the %s.", extreme(b.choice))
-	for _, text := range b.layout.Notes {
-		t.note("%s", strings.TrimSpace(text))
-	}
 	return t, nil
 }
 

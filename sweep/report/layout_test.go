@@ -33,7 +33,6 @@ func TestLayout(t *testing.T) {
 			{Name: "accuracy", Metric: "test_accuracy", Scale: 100, Digits: 1, Where: map[string]any{"length": int64(5)}},
 			{Name: "longest", Metric: "test_loss", Largest: "length", Below: .35}, {Name: "by"},
 		},
-		Notes: []string{"A note."},
 	}
 	description := &sweep.Description{Metrics: []sweep.MetricSchema{
 		{Name: "test_accuracy", Goal: sweep.Maximize, Diverged: new(0.0)},
@@ -78,7 +77,6 @@ C
 
 * why
 Ours: mean ± standard deviation over replicates at the grid point with the smallest validation loss.
-A note.
 `
 	if text.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &text, want)

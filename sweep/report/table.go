@@ -61,7 +61,9 @@ type Record struct {
 	TestLoss  *float64 `json:"test_loss"`
 	Deviation *float64 `json:"deviation"`
 	Published *float64 `json:"published"`
-	Artefact  bool     `json:"artefact"`
+	// PublishedCount is the published number of parameters.
+	PublishedCount *int64 `json:"published_parameter_count"`
+	Artefact       bool   `json:"artefact"`
 	Facts
 }
 
@@ -249,22 +251,25 @@ func (t *Table) writeCSV(w io.Writer) error {
 	}
 	rows := [][]string{{"dataset", "model", "selection", "accuracy", "deviation", "replicates", "validation_loss",
 		"parameter_count",
-		"published", "artefact", "train_size", "test_size", "length", "classes", "depth", "test_loss", "ties"}}
-	optional := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return fmt.Sprint(*v)
-	}
+		"published", "artefact", "train_size", "test_size", "length", "classes", "depth", "test_loss", "ties",
+		"published_parameter_count"}}
 	for _, r := range t.Records {
 		rows = append(rows, []string{r.Dataset, r.Model, string(r.Selection), optional(r.Accuracy),
 			optional(r.Deviation),
 			fmt.Sprint(r.Replicates), optional(r.Loss), fmt.Sprint(r.Count), optional(r.Published),
 			fmt.Sprint(r.Artefact),
 			fmt.Sprint(r.Train), fmt.Sprint(r.Test), fmt.Sprint(r.Length), fmt.Sprint(r.Classes),
-			fmt.Sprint(r.Depth), optional(r.TestLoss), fmt.Sprint(r.Ties)})
+			fmt.Sprint(r.Depth), optional(r.TestLoss), fmt.Sprint(r.Ties), optional(r.PublishedCount)})
 	}
 	return out.WriteAll(rows)
+}
+
+// optional is a value as text, "" without one.
+func optional[T any](value *T) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(*value)
 }
 
 // objects are the rows by the names of their columns.

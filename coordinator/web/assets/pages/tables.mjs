@@ -17,7 +17,6 @@ import { chosenOf } from "../lib/schema.mjs";
 /** @type {Record<string, {title: string, trials: string}>} */
 const kinds = {
   ucr: { title: "UCR data sets (Table 4)", trials: "UCR data sets" },
-  mnist: { title: "pixel-MNIST (Table 2)", trials: "MNIST" },
   tasks: { title: "other tasks", trials: "other data sets and tasks" },
 };
 
