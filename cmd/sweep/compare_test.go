@@ -115,7 +115,7 @@ func TestStatistics(t *testing.T) {
 	low, first := s.best("minimize")
 	high, last := s.best("maximize")
 	if s.mean != 4 || math.Abs(s.deviation()-3) > 1e-12 || low != 1 || first != 11 || high != 7 || last != 12 ||
-		s.text() != "4 ± 3" {
+		s.text() != "4.0 ± 3.0" {
 		t.Errorf("%+v: %s", s, s.text())
 	}
 }

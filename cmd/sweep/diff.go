@@ -194,7 +194,7 @@ func (d *comparison) pair(gathered [2]*grouping) {
 			continue
 		}
 		p := pointPair{
-			Values: a.values, Mean: [2]float64{x.mean, y.mean}, SD: [2]float64{x.deviation(), y.deviation()},
+			Values: a.texts, Mean: [2]float64{x.mean, y.mean}, SD: [2]float64{x.deviation(), y.deviation()},
 			Count:  [2]int64{x.n, y.n},
 			Change: y.mean - x.mean, texts: [2]string{x.text(), y.text()},
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/progress"
 )
 
 // everything names all parameters in which trials differ but the seed.
@@ -63,12 +63,13 @@ func (s *statistics) text() string {
 	case 1:
 		return fmt.Sprintf("%.4g", s.mean)
 	}
-	return fmt.Sprintf("%.4g ± %.2g", s.mean, s.deviation())
+	return meanText(s.mean, s.deviation())
 }
 
 // trialGroup aggregates trials that agree in some parameters.
 type trialGroup struct {
-	values                              []string
+	values                              []string // as JSON, "" of a parameter that the trials lack
+	texts                               []string // the values as tables show them
 	trials, completed, diverged, failed int64
 	metrics                             map[string]*statistics
 }
@@ -87,16 +88,16 @@ func newGrouping(by, metrics []string) *grouping {
 
 // group is the group of a trial.
 func (g *grouping) group(p sweep.Parameters) *trialGroup {
-	values := make([]string, len(g.by))
+	values, texts := make([]string, len(g.by)), make([]string, len(g.by))
 	for i, name := range g.by {
 		if v, ok := p[name]; ok {
-			values[i] = shortJSON(v)
+			values[i], texts[i] = shortJSON(v), progress.ValueText(v)
 		}
 	}
 	key := strings.Join(values, "\x00")
 	group := g.groups[key]
 	if group == nil {
-		group = &trialGroup{values: values, metrics: map[string]*statistics{}}
+		group = &trialGroup{values: values, texts: texts, metrics: map[string]*statistics{}}
 		for _, name := range g.metrics {
 			group.metrics[name] = &statistics{}
 		}
@@ -210,7 +211,17 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		}
 		return nil
 	}
-	if err := writeGroups(cmd.OutOrStdout(), record, by, metrics, list); err != nil {
+	best := sort
+	if !slices.Contains(metrics, sort) && len(metrics) > 0 {
+		best = metrics[0]
+	}
+	goal := goalOf(record, best)
+	if cmd.Flags().Changed("descending") && best == sort {
+		goal = map[bool]string{true: sweep.Maximize, false: sweep.Minimize}[descending]
+	}
+	table := groupTable(by, metrics, list, best, goal)
+	table.wide = options.wide
+	if err := table.write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	if left > 0 {
@@ -219,29 +230,67 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	return nil
 }
 
-// writeGroups prints a table of groups.
-func writeGroups(out io.Writer, record *sweep.SweepRecord, by, metrics []string, list []*trialGroup) error {
-	w := newColumns(out)
-	header := append(slices.Clone(by), "trials", "completed", "diverged", "failed")
-	for _, name := range metrics {
-		header = append(header, name, "best", "trial")
+// groupTable lays groups out: what they have in common, their trials, the best trial of each by one metric,
+// if it is known which values are better, and the means of all metrics.
+func groupTable(by, metrics []string, list []*trialGroup, best, goal string) *columns {
+	counts := []struct {
+		name string
+		of   func(g *trialGroup) int64
+	}{
+		{"trials", func(g *trialGroup) int64 { return g.trials }},
+		{"completed", func(g *trialGroup) int64 { return g.completed }},
+		{"diverged", func(g *trialGroup) int64 { return g.diverged }},
+		{"failed", func(g *trialGroup) int64 { return g.failed }},
 	}
-	fmt.Fprintln(w, strings.ToUpper(strings.Join(header, "\t")))
+	metrics = slices.Clone(metrics)
+	slices.SortStableFunc(metrics, func(a, b string) int { // the one that sorts the groups comes first
+		switch best {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return 0
+	})
+	table := &columns{more: "--wide shows all"}
+	table.add(always, by...)
+	for i, count := range counts {
+		rank := always
+		if i > 0 { // what no trial did tells little
+			rank = 100 + i
+			if !slices.ContainsFunc(list, func(g *trialGroup) bool { return count.of(g) > 0 }) {
+				rank += 100
+			}
+		}
+		table.add(rank, count.name)
+	}
+	for i, name := range metrics {
+		table.add(i, name)
+		if name == best && goal != "" {
+			table.add(1, "best", "trial")
+		}
+	}
 	for _, group := range list {
-		cells := append(slices.Clone(group.values), fmt.Sprint(group.trials), fmt.Sprint(group.completed),
-			fmt.Sprint(group.diverged), fmt.Sprint(group.failed))
+		cells := slices.Clone(group.texts)
+		for _, count := range counts {
+			cells = append(cells, fmt.Sprint(count.of(group)))
+		}
 		for _, name := range metrics {
 			s := group.metrics[name]
-			if s.n == 0 {
-				cells = append(cells, "", "", "")
+			cells = append(cells, s.text())
+			if name != best || goal == "" {
 				continue
 			}
-			value, index := s.best(goalOf(record, name))
-			cells = append(cells, s.text(), fmt.Sprintf("%.4g", value), fmt.Sprint(index))
+			value, index := s.best(goal)
+			if s.n == 0 {
+				cells = append(cells, "", "")
+				continue
+			}
+			cells = append(cells, fmt.Sprintf("%.4g", value), fmt.Sprint(index))
 		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+		table.row(cells...)
 	}
-	return w.Flush()
+	return table
 }
 
 // object is a group as JSON has it.
@@ -283,14 +332,10 @@ func axisParameters(record *sweep.SweepRecord) iter.Seq[*sweep.AxisParameter] {
 }
 
 // variedParameters are the parameters in which trials differ by the sweep file.
-func variedParameters(record *sweep.SweepRecord, withSeed bool) (names []string) {
-	for p := range axisParameters(record) {
-		varies := p.Values.Len() > 1 || p.Values.Distribution != nil
-		if varies && (withSeed || p.Name != sweep.SeedParameter) && !slices.Contains(names, p.Name) {
-			names = append(names, p.Name)
-		}
-	}
-	return names
+func variedParameters(record *sweep.SweepRecord, withSeed bool) []string {
+	return slices.DeleteFunc(progress.Varied(record), func(name string) bool {
+		return name == sweep.SeedParameter && !withSeed
+	})
 }
 
 // reported is a set of the summary metrics that trials have.

@@ -136,20 +136,23 @@ func (v *progressView) show(s *progress.Snapshot) {
 	v.out.object(s)
 }
 
-// lineDue reports whether a line is due after the last one: at each percent, and
-// after a time in any case.
+// lineDue reports whether a line is due after the last one: at each percent of the work, to which running
+// trials count by their steps, and after a time in any case.
 func lineDue(last, now *progress.Snapshot) bool {
 	if last == nil {
 		return true
 	}
-	percent := func(s *progress.Snapshot) int64 { return s.Done * 100 / max(s.Total, 1) }
-	return percent(now) != percent(last) || now.State != last.State || now.Time.Sub(last.Time) >= longestSilence
+	return percent(now) > percent(last) || now.Done < last.Done || now.State != last.State ||
+		now.Time.Sub(last.Time) >= longestSilence
 }
+
+// percent is how much of the work is done, in whole percent.
+func percent(s *progress.Snapshot) int { return int(100*s.Share + 1e-9) }
 
 // plainLine is a snapshot in one line.
 func plainLine(s *progress.Snapshot) string {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%s  %d/%d done", progress.FirstLine(s.Name), s.Done, s.Total)
+	fmt.Fprintf(&line, "%s  %d/%d done, %d %%", progress.FirstLine(s.Name), s.Done, s.Total, percent(s))
 	if s.Counts.Running == 0 && s.Done < s.Total && (s.State == sweep.SweepWaiting || s.State == sweep.SweepPaused) {
 		if s.Counts.Refused > 0 {
 			fmt.Fprintf(&line, " · %d refused", s.Counts.Refused)
@@ -177,9 +180,13 @@ func plainLine(s *progress.Snapshot) string {
 		fmt.Fprintf(&line, " · %s left", secondsText(s.Left))
 	}
 	for _, r := range s.Running {
-		// With few long trials, their steps say more than the number of finished trials.
-		if r.Seconds >= 10 && r.Steps > 0 && len(s.Running) <= 4 {
-			fmt.Fprintf(&line, " · trial %d at %d/%d", r.Index, r.Step, r.Steps)
+		// With few trials, what they report says more than the number of finished ones.
+		if r.Step == 0 || len(s.Running) > 4 {
+			continue
+		}
+		fmt.Fprintf(&line, " · trial %d at %s", r.Index, stepText(r))
+		if r.Metric != "" {
+			fmt.Fprintf(&line, ", %s %s", r.Metric, r.ValueText())
 		}
 	}
 	if len(s.Best) > 0 {
@@ -274,16 +281,27 @@ func runningLines(running []progress.Running, width int) (lines []string) {
 	for _, r := range running {
 		text := fmt.Sprintf("  %-9strial %-6d %s  %6s", title, r.Index, pad(r.Label, label), secondsText(r.Seconds))
 		if share := r.Share(); share > 0 {
-			text += fmt.Sprintf("  %s %d/%d", bar(share, 10), r.Step, r.Steps)
+			text += fmt.Sprintf("  %s %s", bar(share, 10), stepText(r))
 			if r.Left >= 1 {
 				text += fmt.Sprintf(", %s left", secondsText(r.Left))
 			}
 		} else if r.Step > 0 {
-			text += fmt.Sprintf("  step %d", r.Step)
+			text += "  " + stepText(r)
+		}
+		if r.Metric != "" {
+			text += fmt.Sprintf("  %s %s", r.Metric, r.ValueText())
 		}
 		lines, title = append(lines, text), ""
 	}
 	return lines
+}
+
+// stepText is how many steps a running trial has done, of how many if that is known.
+func stepText(r progress.Running) string {
+	if r.Share() > 0 {
+		return fmt.Sprintf("%d/%d", r.Step, r.Steps)
+	}
+	return fmt.Sprintf("step %d", r.Step)
 }
 
 // bestLines are the best trials of groups.

@@ -25,7 +25,8 @@ func someProgress() *progress.Snapshot {
 		Counts: sweep.Progress{Pending: 784, Queued: 2, Running: 2, Completed: 408, Failed: 4, Diverged: 3, Refused: 2},
 		Share:  0.3, Seconds: 125, Rate: 3.21, Left: 3700,
 		Running: []progress.Running{
-			{Index: 412, Label: "CBF, lstm", Step: 150, Steps: 600, Seconds: 20, Left: 60},
+			{Index: 412, Label: "CBF, lstm", Step: 150, Steps: 600, Seconds: 20, Left: 60,
+				Metric: "validation_loss", Value: new(0.2)},
 			{Index: 413, Label: "心臟, rnn", Seconds: 3},
 		},
 		Failures: []progress.Cause{{Reason: "out of memory", Count: 3}, {Reason: "timed out", Count: 1}},
@@ -42,7 +43,7 @@ func TestLiveLines(t *testing.T) {
   failed   3 × out of memory
            1 × timed out
   refused  2 × no data set CBF
-  running  trial 412    CBF, lstm     20s  ██▌░░░░░░░ 150/600, 1m00s left
+  running  trial 412    CBF, lstm     20s  ██▌░░░░░░░ 150/600, 1m00s left  validation_loss 0.2
            trial 413    心臟, rnn      3s
   best     CBF, lstm    validation_loss 0.0123  trial 17
            Coffee, rnn  validation_loss 0.5  trial 8`
@@ -72,22 +73,24 @@ func TestLiveLines(t *testing.T) {
 }
 
 func TestPlainLine(t *testing.T) {
-	const want = "ucr  412/1200 done · 2 running · 4 failed (out of memory) · 3 diverged · 2 refused (no data set " +
-		"CBF) · 3.21 trials/s · 1h01m left · trial 412 at 150/600 · best validation_loss 0.0123 (CBF, lstm)"
+	const want = "ucr  412/1200 done, 30 % · 2 running · 4 failed (out of memory) · 3 diverged · 2 refused (no data set " +
+		"CBF) · 3.21 trials/s · 1h01m left · trial 412 at 150/600, validation_loss 0.2 · best validation_loss 0.0123 (CBF, lstm)"
 	if got := plainLine(someProgress()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	paused := &progress.Snapshot{Name: "x", Total: 5, Done: 1, State: sweep.SweepPaused, Reason: "a\nb"}
-	if got := plainLine(paused); got != "x  1/5 done · paused: a" {
+	paused := &progress.Snapshot{Name: "x", Total: 5, Done: 1, Share: 0.2, State: sweep.SweepPaused, Reason: "a\nb"}
+	if got := plainLine(paused); got != "x  1/5 done, 20 % · paused: a" {
 		t.Errorf("got %q", got)
 	}
 	for _, c := range []struct {
 		done    int64
+		share   float64
 		seconds int
 		due     bool
-	}{{412, 1, false}, {413, 1, false}, {420, 1, true}, {412, 29, false}, {412, 30, true}} {
+	}{{412, 0.3, 1, false}, {413, 0.305, 1, false}, {412, 0.31, 1, true}, {412, 0.3, 29, false}, {412, 0.3, 30, true},
+		{412, 0.29, 1, false}, {411, 0.29, 1, true}} {
 		now := someProgress()
-		now.Done, now.Time = c.done, now.Time.Add(time.Duration(c.seconds)*time.Second)
+		now.Done, now.Share, now.Time = c.done, c.share, now.Time.Add(time.Duration(c.seconds)*time.Second)
 		if got := lineDue(someProgress(), now); got != c.due {
 			t.Errorf("%d done after %d s: a line is due: %v, want %v", c.done, c.seconds, got, c.due)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"sweep/local"
 	"sweep/sweep"
 	"sweep/sweep/paper"
+	"sweep/sweep/progress"
 	"sweep/sweep/report"
 )
 
@@ -335,15 +337,16 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 			if !ok {
 				return nil
 			}
-			parameters, err := t.Parameters.Canonical()
-			if err == nil {
-				tied := ""
-				if others := ties[t.Index]; others > 0 {
-					tied = fmt.Sprintf(" (ties: %d)", others)
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s%s\n", choice.By, value, t.Index,
-					parameters, tied)
+			var parameters []string
+			for _, name := range t.Parameters.Names() {
+				parameters = append(parameters, name+" "+progress.ValueText(t.Parameters[name]))
 			}
+			tied := ""
+			if others := ties[t.Index]; others > 0 {
+				tied = fmt.Sprintf(" (ties: %d)", others)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s%s\n", choice.By, value, t.Index,
+				strings.Join(parameters, ", "), tied)
 			return err
 		})
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,20 +84,24 @@ func atRest(ctx context.Context, results sweep.Reader) string {
 }
 
 func newStatus(s *settings) *cobra.Command {
-	var asJSON bool
+	var asJSON, wide bool
 	cmd := &cobra.Command{
 		Use:   "status [SWEEP]",
 		Short: "List sweeps and their progress, newest first, or show one sweep",
 		Long: `SWEEP is an id, the beginning of one, a name, or "latest". The list is followed by the
 reason why a sweep is waiting (no worker can run its remaining trials; it resumes when
 one can), by refusals of workers, and by trials whose workers vanished, with their
-losses and the limit. If the command reads the database directly, it also reports
+losses and the limit. Columns that do not fit the terminal (100 columns elsewhere) are
+left out, those of only zeros first. If the command reads the database directly, it also reports
 sweeps that no process is running.
 
 Exit codes: 0 done, 4 no such sweep.`,
 		Example: "  sweep status\n  sweep status latest --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if wide && asJSON {
+				return usageError("--wide and --json exclude each other: JSON always has everything")
+			}
 			return with(cmd, s.openReader, func(results reader) error {
 				list, err := statusOf(cmd, results, args)
 				if err != nil {
@@ -110,10 +115,11 @@ Exit codes: 0 done, 4 no such sweep.`,
 					fmt.Fprintln(cmd.OutOrStdout(), `no sweeps yet: "sweep run FILE" starts one`)
 					return nil
 				}
-				return writeStatus(cmd.OutOrStdout(), list)
+				return writeStatus(cmd.OutOrStdout(), cmd.ErrOrStderr(), list, wide)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&wide, "wide", false, "show all columns, whatever the width of the terminal")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -154,18 +160,37 @@ func statusOf(cmd *cobra.Command, results reader, args []string) ([]sweepStatus,
 }
 
 // writeStatus prints the table of sweeps, and below it remarks about each.
-func writeStatus(out io.Writer, list []sweepStatus) error {
-	w := newColumns(out)
-	fmt.Fprintln(w,
-		"SWEEP\tNAME\tSTATE\tTRIALS\tCOMPLETED\tREUSED\tDIVERGED\tFAILED\tCANCELLED\tRUNNING\tPENDING\tCREATED")
-	for _, e := range list {
-		p := e.Progress
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", e.ID, e.Name, e.State, e.Trials,
-			p.Completed, p.Reused,
-			p.Diverged, p.Failed, p.Cancelled, p.Running, p.Pending+p.Queued,
-			e.CreatedAt.Local().Format("2006-01-02 15:04"))
+func writeStatus(out, notes io.Writer, list []sweepStatus, wide bool) error {
+	table := &columns{wide: wide, more: "--wide shows all"}
+	table.add(always, "sweep", "name", "state", "trials")
+	counts := []struct {
+		name string
+		of   func(p sweep.Progress) int64
+	}{
+		{"completed", func(p sweep.Progress) int64 { return p.Completed }},
+		{"failed", func(p sweep.Progress) int64 { return p.Failed }},
+		{"diverged", func(p sweep.Progress) int64 { return p.Diverged }},
+		{"running", func(p sweep.Progress) int64 { return p.Running }},
+		{"pending", func(p sweep.Progress) int64 { return p.Pending + p.Queued }},
+		{"cancelled", func(p sweep.Progress) int64 { return p.Cancelled }},
+		{"reused", func(p sweep.Progress) int64 { return p.Reused }},
 	}
-	if err := w.Flush(); err != nil {
+	for i, count := range counts {
+		rank := 1 + i
+		if !slices.ContainsFunc(list, func(e sweepStatus) bool { return count.of(e.Progress) > 0 }) {
+			rank += 100 // what no trial did tells little
+		}
+		table.add(rank, count.name)
+	}
+	table.add(50, "created")
+	for _, e := range list {
+		cells := []string{e.ID, e.Name, string(e.State), fmt.Sprint(e.Trials)}
+		for _, count := range counts {
+			cells = append(cells, fmt.Sprint(count.of(e.Progress)))
+		}
+		table.row(append(cells, e.CreatedAt.Local().Format("2006-01-02 15:04"))...)
+	}
+	if err := table.write(out, notes); err != nil {
 		return err
 	}
 	for i := range list {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/progress"
 )
 
 func newTrial(s *settings) *cobra.Command {
@@ -170,6 +171,9 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 	case t.Result != nil && t.Result.Diverged:
 		return "its training diverged"
 	}
+	if record.Trainer == sweep.ScriptTrainer {
+		return "its program ended with exit status 0"
+	}
 	return "its trainer returned a result"
 }
 
@@ -200,25 +204,30 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 	section := func(title string) { fmt.Fprintf(w, "\n%s\n", title) }
 	section("PARAMETERS")
 	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
-		fmt.Fprintf(w, "%s\t%s\n", name, shortJSON(t.Parameters[name]))
+		fmt.Fprintf(w, "%s\t%s\n", name, progress.ValueText(t.Parameters[name]))
 	}
 	if r := t.Result; r != nil {
 		section("METRICS")
 		for _, name := range slices.Sorted(maps.Keys(r.Summary)) {
 			fmt.Fprintf(w, "%s\t%.6g\n", name, r.Summary[name])
 		}
-		fmt.Fprintf(w, "best_epoch\t%d\nparameter_count\t%d\nseconds\t%.4g\n", r.BestEpoch, r.ParameterCount, r.Seconds)
+		fmt.Fprintf(w, "best_epoch\t%s\nparameter_count\t%s\nflops\t%s\nseconds\t%.4g\n", reportedText(r.BestEpoch),
+			reportedText(r.ParameterCount), flopsText(r.Flops), r.Seconds)
 		if r.WeightsDigest != "" {
 			fmt.Fprintf(w, "weights_digest\t%s\n", r.WeightsDigest)
 		}
 	}
 	if len(t.Executions) > 0 {
-		section("EXECUTION\tWORKER\tSTARTED\tTOOK\tOUTCOME\tLOG\tWHY")
+		section("EXECUTION\tWORKER\tSTARTED\tTOOK\tOUTCOME\tLOG")
 	}
 	for _, e := range t.Executions {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Worker, e.StartedAt.Local().Format(time.DateTime),
-			executionTime(e),
-			executionOutcome(e), sweep.SizeText(e.LogSize), executionWhy(e))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Worker, e.StartedAt.Local().Format(time.DateTime),
+			executionTime(e), executionOutcome(e), sweep.SizeText(e.LogSize))
+	}
+	for _, e := range t.Executions { // on lines of their own: reasons are long
+		if why := executionWhy(e); why != "" {
+			fmt.Fprintf(w, "%s: %s\n", e.ID, why)
+		}
 	}
 	if len(t.Artifacts) > 0 {
 		section("ARTIFACT\tSTATE\tSIZE\tDIGEST\tPROBLEM")
@@ -227,6 +236,22 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%s\n", a.Name, a.State, sweep.SizeText(a.Size), a.Digest, a.Problem)
 	}
 	return w.Flush()
+}
+
+// reportedText is a number of a result that is 0 if its trainer reports none, as programs do not.
+func reportedText(n int64) string {
+	if n == 0 {
+		return "none"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// flopsText is the cost of a trial, "none" if its trainer does not estimate it.
+func flopsText(n float64) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.3g", n)
 }
 
 func executionTime(e sweep.Execution) string {

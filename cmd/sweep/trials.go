@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/progress"
 )
 
 type trialsOptions struct {
@@ -21,6 +22,7 @@ type trialsOptions struct {
 	limit      int
 	columns    []string
 	groupBy    []string
+	wide       bool
 	asJSON     bool
 }
 
@@ -30,8 +32,10 @@ func newTrials(s *settings) *cobra.Command {
 		Use:   "trials [SWEEP]",
 		Short: "List a sweep's trials, filtered and sorted by parameters or metrics",
 		Long: `Without SWEEP, the newest sweep is listed. By default the list shows the parameters in
-which the trials differ, and their summary metrics. It is followed by the reasons why
-trials failed and why workers refused trials; a refusal is not a failure.
+which the trials differ, and their summary metrics, as many as fit the terminal (100
+columns elsewhere); it names the others, which --columns or --wide show. Numbers are
+shortened, except with --json. The list is followed by the reasons why trials failed
+and why workers refused trials; a refusal is not a failure.
 
 --where compares a parameter, a summary metric or a column (index, seconds,
 parameter_count, best_epoch, refusals) with a value: NAME=VALUE, or !=, <, <=, >, >=
@@ -44,8 +48,8 @@ the next page, pass the last index with --after.
 --best shows only the best trial of each group, by the sweep file's select. --group-by
 lists groups of trials that agree in the given parameters ('*': all but the seed), the
 best group first, with their number of trials, mean ± standard deviation of each
-metric, and best trial. Failed and diverged trials are excluded from means and counted
-separately.
+metric, and the best trial by the metric that sorts them. Failed and diverged trials are
+excluded from means and counted separately.
 
 Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
 		Example: `  sweep trials --sort validation_loss --limit 10
@@ -56,6 +60,9 @@ Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
   sweep trials --state failed --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if options.wide && options.asJSON {
+				return usageError("--wide and --json exclude each other: JSON always has everything")
+			}
 			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
 				if len(options.groupBy) > 0 {
 					return runGroups(cmd, results, record, &options)
@@ -77,6 +84,7 @@ Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
 		"and the main metrics)")
 	f.StringSliceVar(&options.groupBy, "group-by", nil, "list groups of trials that agree in these parameters; '*' "+
 		"for all that vary but the seed")
+	f.BoolVar(&options.wide, "wide", false, "show all columns and whole values, whatever the width of the terminal")
 	f.BoolVar(&options.asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
@@ -98,6 +106,9 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if options.asJSON {
 		return exportLines(cmd, results, query, false, cmd.OutOrStdout())
 	}
+	if query.Limit > 0 {
+		query.Limit++ // tells whether there are more
+	}
 	var trials []*sweep.TrialRecord
 	err = results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
 		trials = append(trials, t)
@@ -106,21 +117,16 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if err != nil {
 		return err
 	}
-	columns := options.columns
-	if len(columns) == 0 {
-		columns = differing(record, trials)
+	more := options.limit > 0 && len(trials) > options.limit
+	if more {
+		trials = trials[:options.limit]
 	}
-	w := newColumns(cmd.OutOrStdout())
-	fmt.Fprintf(w, "INDEX\tSTATE\t%s\n", strings.ToUpper(strings.Join(columns, "\t")))
-	for _, t := range trials {
-		cells := []string{fmt.Sprint(t.Index), trialState(t)}
-		for _, name := range columns {
-			cells = append(cells, trialCell(t, name))
-		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
-	}
-	if err := w.Flush(); err != nil {
+	if err := trialTable(record, trials, options).write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return err
+	}
+	if more {
+		fmt.Fprintf(cmd.ErrOrStderr(), "more trials match: --after %d shows the next, --limit 0 all\n",
+			trials[len(trials)-1].Index)
 	}
 	ties := map[int64]int64{}
 	if options.best {
@@ -134,6 +140,43 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		}
 	}
 	return nil
+}
+
+// trialTable lays trials out. If not all columns fit, the metric by which trials compete and the parameters
+// go last.
+func trialTable(record *sweep.SweepRecord, trials []*sweep.TrialRecord, options *trialsOptions) *columns {
+	table := &columns{wide: options.wide, more: "--columns NAME,… or --wide shows them"}
+	table.add(always, "index", "state")
+	names := options.columns
+	if len(names) > 0 {
+		table.add(always, names...)
+	} else {
+		var parameters, metrics []string
+		parameters, metrics = variedParameters(record, true), shownMetrics(record, trials)
+		names = append(slices.Clone(parameters), metrics...)
+		for i, name := range parameters {
+			table.add(10+i, name)
+		}
+		first := competing(record)
+		for i, name := range metrics {
+			rank := 1000 + i
+			switch {
+			case name == "seconds":
+				rank = 999
+			case slices.Contains(first, name):
+				rank = 1 + i
+			}
+			table.add(rank, name)
+		}
+	}
+	for _, t := range trials {
+		cells := []string{fmt.Sprint(t.Index), trialState(t)}
+		for _, name := range names {
+			cells = append(cells, trialCell(t, name))
+		}
+		table.row(cells...)
+	}
+	return table
 }
 
 // tiesOf returns how many others are exactly as good as the best trials of a sweep, by
@@ -267,44 +310,49 @@ func parseCondition(text string) (sweep.TrialCondition, error) {
 	return sweep.TrialCondition{Name: strings.TrimSpace(text[:at]), Operator: operator, Value: value}, nil
 }
 
-// differing chooses the parameters in which the trials differ by the sweep
-// file, then the summary metrics that have a goal.
-func differing(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []string {
+// shownMetrics chooses the summary metrics that have a goal or, of programs, all that came, the ones by which
+// trials compete first; and the time that trials took.
+func shownMetrics(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []string {
 	have := reported{}
 	for _, t := range trials {
 		_ = have.add(t) // it never fails
 	}
-	columns := variedParameters(record, true)
-	for _, g := range record.Grids {
-		for _, m := range g.Submission.Description.Metrics {
-			if m.Summary && m.Goal != "" && have[m.Name] && !slices.Contains(columns, m.Name) {
-				columns = append(columns, m.Name)
+	var names []string
+	add := func(list ...string) {
+		for _, name := range list {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
-	if open := undescribed(record, have); len(open) > 0 {
-		return append(append(columns, open...), "seconds")
+	if isOpen(record) {
+		add(competing(record)...)
+		add(have.sorted()...)
+		return append(names, "seconds")
 	}
-	return append(columns, "best_epoch", "seconds")
-}
-
-// undescribed are metrics that no description has, as programs report them: the one
-// by which the sweep's trials are compared first, and a few others.
-func undescribed(record *sweep.SweepRecord, have reported) []string {
-	const most = 6
-	var first []string
-	open := false
 	for _, g := range record.Grids {
-		open = open || g.Submission.Description.Open
-		if by := g.Submission.Spec.Select.By; by != "" && !slices.Contains(first, by) {
-			first = append(first, by)
+		for _, m := range g.Submission.Description.Metrics {
+			if m.Summary && m.Goal != "" && have[m.Name] {
+				add(m.Name)
+			}
 		}
 	}
-	if !open {
-		return nil
+	return append(names, "best_epoch", "seconds")
+}
+
+// competing are the metrics by which a sweep's trials are compared: one, if extensions name no other.
+func competing(record *sweep.SweepRecord) (names []string) {
+	for _, g := range record.Grids {
+		if by := g.Submission.Spec.Select.By; by != "" && !slices.Contains(names, by) {
+			names = append(names, by)
+		}
 	}
-	others := slices.DeleteFunc(have.sorted(), func(name string) bool { return slices.Contains(first, name) })
-	return append(first, others[:min(len(others), most)]...)
+	return names
+}
+
+// isOpen reports whether trials may report metrics that no description has, as programs do.
+func isOpen(record *sweep.SweepRecord) bool {
+	return slices.ContainsFunc(record.Grids, func(g sweep.GridRecord) bool { return g.Submission.Description.Open })
 }
 
 func trialState(t *sweep.TrialRecord) string {
@@ -342,9 +390,9 @@ var trialColumns = map[string]func(t *sweep.TrialRecord) any{
 // resultColumns are those of trials that have a result.
 var resultColumns = map[string]func(r *sweep.Result) any{
 	"seconds":         func(r *sweep.Result) any { return fmt.Sprintf("%.3g", r.Seconds) },
-	"flops":           func(r *sweep.Result) any { return fmt.Sprintf("%.3g", float64(r.Flops)) },
-	"best_epoch":      func(r *sweep.Result) any { return r.BestEpoch },
-	"parameter_count": func(r *sweep.Result) any { return r.ParameterCount },
+	"flops":           func(r *sweep.Result) any { return flopsText(r.Flops) },
+	"best_epoch":      func(r *sweep.Result) any { return reportedText(r.BestEpoch) },
+	"parameter_count": func(r *sweep.Result) any { return reportedText(r.ParameterCount) },
 	"kernel_level":    func(r *sweep.Result) any { return r.KernelLevel },
 	"diverged":        func(r *sweep.Result) any { return r.Diverged },
 	"error":           func(r *sweep.Result) any { return r.Error },
@@ -353,7 +401,7 @@ var resultColumns = map[string]func(r *sweep.Result) any{
 
 func trialCell(t *sweep.TrialRecord, name string) string {
 	if v, ok := t.Parameters[name]; ok {
-		return shortJSON(v)
+		return progress.ValueText(v)
 	}
 	if t.Result != nil {
 		if v, ok := t.Result.Summary[name]; ok {

@@ -1,34 +1,76 @@
 package progress
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"sweep/sweep"
 )
 
-// Label names a trial by the parameters of its group, or by a few of its parameters.
-func Label(p sweep.Parameters, group []string) string {
+// mostNamed is how many parameters name a trial.
+const mostNamed = 4
+
+// Label names a trial by the values of its group, else by the parameters that vary, or by a few of its
+// parameters.
+func Label(p sweep.Parameters, group, varied []string) string {
 	var parts []string
 	for _, name := range group {
 		if v, ok := p[name]; ok {
-			parts = append(parts, fmt.Sprint(v))
+			parts = append(parts, ValueText(v))
 		}
 	}
 	if len(parts) == 0 {
-		if seed, ok := p[sweep.SeedParameter]; ok {
-			return "seed " + fmt.Sprint(seed)
-		}
-		const most = 4
-		all := p.Names()
-		for _, name := range all[:min(len(all), most)] {
-			value, _ := json.Marshal(p[name]) // a parameter has a form in JSON
-			parts = append(parts, name+" "+string(value))
-		}
+		parts = named(p, varied)
+	}
+	if len(parts) == 0 {
+		parts = named(p, p.Names())
 	}
 	return FirstLine(strings.Join(parts, ", "))
+}
+
+// named lists the first of these parameters that a trial has.
+func named(p sweep.Parameters, names []string) (parts []string) {
+	for _, name := range names {
+		if v, ok := p[name]; ok && len(parts) < mostNamed {
+			parts = append(parts, name+" "+ValueText(v))
+		}
+	}
+	return parts
+}
+
+// Varied are the parameters in which a sweep's trials differ by its file and extensions, in their order.
+func Varied(record *sweep.SweepRecord) (names []string) {
+	for i := range record.Grids {
+		for _, axis := range record.Grids[i].Submission.Spec.Axes {
+			for _, p := range axis.Parameters {
+				if (p.Values.Len() > 1 || p.Values.Distribution != nil) && !slices.Contains(names, p.Name) {
+					names = append(names, p.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// ValueText is a parameter's value on one line: texts without quotes, and of numbers, which may be drawn
+// at random, at most six significant digits.
+func ValueText(value any) string {
+	switch v := value.(type) {
+	case string:
+		return FirstLine(v)
+	case float64:
+		if short := strconv.FormatFloat(v, 'g', 6, 64); len(short) < len(strconv.FormatFloat(v, 'g', -1, 64)) {
+			return short
+		}
+	}
+	data, err := sweep.CanonicalJSON(value)
+	if err != nil {
+		return FirstLine(fmt.Sprint(value))
+	}
+	return string(data)
 }
 
 // stepParameters are what programs call the number of steps of a trial.

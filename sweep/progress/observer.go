@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -196,13 +197,14 @@ func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts swee
 	if counts.Running == 0 {
 		return time.Second
 	}
-	metrics := o.curveMetric()
+	metrics := o.curveMetrics()
+	varied := Varied(o.record)
 	bases := map[int64]base{}
 	defer func() { o.bases = bases }()
 	_ = o.store.Trials(ctx, sweep.TrialQuery{ // none are shown if they cannot be asked for
 		Sweeps: []string{o.record.ID}, States: []sweep.State{sweep.Running}, Limit: mostRunning,
 	}, func(t *sweep.TrialRecord) error {
-		r := Running{Index: t.Index, Label: Label(t.Parameters, o.choice().Group), Steps: Steps(t.Parameters)}
+		r := Running{Index: t.Index, Label: Label(t.Parameters, o.choice().Group, varied), Steps: Steps(t.Parameters)}
 		if !t.StartedAt.IsZero() {
 			r.Seconds = max(now.Sub(t.StartedAt).Seconds(), 0)
 		}
@@ -221,11 +223,7 @@ func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts swee
 		if err != nil {
 			continue
 		}
-		for _, c := range curves {
-			if n := len(c.Steps); n > 0 {
-				r.Step = max(r.Step, c.Steps[n-1])
-			}
-		}
+		r.take(curves, o.choice().By)
 		from, resumed := bases[r.Index]
 		if resumed && r.Step > 0 {
 			if known := o.bases[r.Index]; known.started.Equal(from.started) && known.step > 0 {
@@ -243,14 +241,34 @@ func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts swee
 	return time.Second
 }
 
-// curveMetric is a metric with curves, nil if the trainer names none.
-func (o *Observer) curveMetric() []string {
-	for _, m := range o.record.Grids[0].Submission.Description.Metrics {
-		if m.Curve {
-			return []string{m.Name}
+// take notes the last step of a trial's curves, and the last value of the metric that trials are compared
+// by or, while that has none, of the first curve.
+func (r *Running) take(curves []sweep.Curve, by string) {
+	for _, c := range curves {
+		n := len(c.Steps)
+		if n == 0 {
+			continue
+		}
+		r.Step = max(r.Step, c.Steps[n-1])
+		if r.Metric != "" && c.Metric != by {
+			continue
+		}
+		r.Metric, r.Value = c.Metric, nil
+		if v := float64(c.Values[n-1]); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			r.Value = &v
 		}
 	}
-	return nil
+}
+
+// curveMetrics are the metrics that tell how far a trial is: the one that trials are compared by and the
+// first with curves; nil, which stands for all, if the trainer names none.
+func (o *Observer) curveMetrics() (names []string) {
+	for _, m := range o.record.Grids[0].Submission.Description.Metrics {
+		if m.Curve && (len(names) == 0 || m.Name == o.choice().By) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // lookAtCosts queries what the trials that ended have cost.
@@ -319,12 +337,13 @@ func (o *Observer) lookAtBest(ctx context.Context) (pause time.Duration) {
 		return 0
 	}
 	var leaders []Best
+	varied := Varied(o.record)
 	err := o.store.Trials(ctx, sweep.TrialQuery{
 		Sweeps: []string{o.record.ID}, Best: true, OrderBy: choice.By, Descending: choice.Goal == sweep.Maximize,
 		Limit: mostBest,
 	}, func(t *sweep.TrialRecord) error {
 		if value, ok := t.Result.Summary[choice.By]; ok {
-			leaders = append(leaders, Best{Label(t.Parameters, choice.Group), t.Index, value})
+			leaders = append(leaders, Best{Label(t.Parameters, choice.Group, varied), t.Index, value})
 		}
 		return nil
 	})

@@ -19,7 +19,10 @@ type bench struct {
 	now   time.Time
 }
 
-func newBench(t *testing.T, flops float64) *bench {
+// loss is the metric of trainers that describe it.
+var loss = sweep.MetricSchema{Name: "loss", Goal: sweep.Minimize, Curve: true, Summary: true}
+
+func newBench(t *testing.T, flops float64, metrics ...sweep.MetricSchema) *bench {
 	t.Helper()
 	submission := &sweep.Submission{
 		Spec: sweep.Spec{
@@ -27,8 +30,7 @@ func newBench(t *testing.T, flops float64) *bench {
 			Select: sweep.Select{Group: []string{"model"}, By: "loss", Goal: sweep.Minimize},
 		},
 		Description: sweep.Description{
-			Name: "noop", Version: "1", ResultVersion: "1",
-			Metrics: []sweep.MetricSchema{{Name: "loss", Goal: sweep.Minimize, Curve: true, Summary: true}},
+			Name: "noop", Version: "1", ResultVersion: "1", Metrics: metrics,
 		},
 		Flops: flops,
 	}
@@ -95,7 +97,7 @@ func (b *bench) observer() *progress.Observer {
 // curves, and failures, refusals and the best of each group are told.
 func TestObserver(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, 1000)
+	b := newBench(t, 1000, loss)
 	o := b.observer()
 	s := b.look(o)
 	if s.Done != 0 || s.Total != 10 || s.Left != 0 || s.Share != 0 || s.Name != "bench" {
@@ -117,7 +119,8 @@ func TestObserver(t *testing.T) {
 	b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 1},
 		Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1, 100}, Values: []float32{3, 2}}}})
 	s = b.look(o)
-	if r := s.Running[0]; r.Step != 100 || r.Share() != 0.5 || r.Left != 10 {
+	if r := s.Running[0]; r.Step != 100 || r.Share() != 0.5 || r.Left != 10 || r.Metric != "loss" ||
+		r.ValueText() != "2" {
 		t.Errorf("half of a trial: %+v", r)
 	}
 	if math.Abs(s.Share-0.15) > 1e-9 {
@@ -155,7 +158,7 @@ func TestObserver(t *testing.T) {
 // time left; without estimates every trial counts as one.
 func TestObserverExpects(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, 1000)
+	b := newBench(t, 1000, loss)
 	b.start(0)
 	b.complete(0, 1)
 	if rate, err := progress.Speed(t.Context(), b.store, "noop"); err != nil || rate != 10 {
@@ -169,7 +172,7 @@ func TestObserverExpects(t *testing.T) {
 	if s := b.look(b.observer()); math.Abs(s.Left-45) > 1 {
 		t.Errorf("900 flop left on two slots of 10 flop/s: %.1f s, want 45", s.Left)
 	}
-	none := newBench(t, 0)
+	none := newBench(t, 0, loss)
 	o := none.observer()
 	none.look(o)
 	none.start(0)
@@ -184,7 +187,7 @@ func TestObserverExpects(t *testing.T) {
 // it goes on.
 func TestObserverOfResumedTrials(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, 1000)
+	b := newBench(t, 1000, loss)
 	reach := func(execution string, step int64) {
 		b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 0}, Execution: execution,
 			Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{step}, Values: []float32{1}}}})
@@ -226,16 +229,47 @@ func TestLabelAndSteps(t *testing.T) {
 	}{
 		{sweep.Parameters{"dataset": "CBF", "model": "rnn", "epochs": int64(7)}, []string{"dataset", "model"},
 			"CBF, rnn", 7},
-		{sweep.Parameters{"lr": 0.1, "max_steps": 20.0}, nil, "lr 0.1, max_steps 20", 20},
-		{sweep.Parameters{"lr": 0.1, "seed": int64(3), "epochs": "many"}, nil, "seed 3", 0},
+		{sweep.Parameters{"lr": 0.1, "max_steps": 20.0}, nil, "lr 0.1", 20},
+		{sweep.Parameters{"lr": 0.13578872890743543, "seed": int64(3), "epochs": "many"}, nil, "lr 0.135789, seed 3", 0},
 		{sweep.Parameters{"epochs": int64(-1), "text": "a\nb\x1b]0;x"}, []string{"text"}, "a", 0},
 		{sweep.Parameters{"epochs": 2.5}, []string{"absent"}, "epochs 2.5", 0},
 	} {
-		if got := progress.Label(c.p, c.group); got != c.label {
+		if got := progress.Label(c.p, c.group, []string{"lr", "seed"}); got != c.label {
 			t.Errorf("%v by %v: label %q, want %q", c.p, c.group, got, c.label)
 		}
 		if got := progress.Steps(c.p); got != c.steps {
 			t.Errorf("%v: %d steps, want %d", c.p, got, c.steps)
+		}
+	}
+}
+
+// A running trial shows the metric that trials are compared by, else the first that it
+// reports, and says if that is not finite.
+func TestObserverOfMetrics(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 0)
+	b.start(0)
+	report := func(step int64, values map[string]float32) {
+		var curves []sweep.Curve
+		for name, value := range values {
+			curves = append(curves, sweep.Curve{Metric: name, Steps: []int64{step}, Values: []float32{value}})
+		}
+		b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 0}, Curves: curves})
+	}
+	b.now = b.now.Add(10 * time.Second)
+	o := b.observer()
+	for i, c := range []struct {
+		values       map[string]float32
+		metric, text string
+	}{
+		{nil, "", ""},
+		{map[string]float32{"accuracy": 0.25}, "accuracy", "0.25"},
+		{map[string]float32{"accuracy": 0.5, "loss": 1.23456, "zeal": 1}, "loss", "1.235"},
+		{map[string]float32{"loss": float32(math.NaN())}, "loss", "not finite"},
+	} {
+		report(int64(i+1), c.values)
+		if r := b.look(o).Running[0]; r.Metric != c.metric || r.ValueText() != c.text {
+			t.Errorf("after %v: %s %q, want %s %q", c.values, r.Metric, r.ValueText(), c.metric, c.text)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"fmt"
 	"time"
 
 	"sweep/sweep"
@@ -44,10 +45,25 @@ type Running struct {
 	// Step is the last step of a curve, Steps the number of steps; 0 if unknown.
 	Step  int64 `json:"step,omitempty"`
 	Steps int64 `json:"steps,omitempty"`
+	// Metric is the metric that trials are compared by or, while it has no value, one that has; Value is
+	// its last value, nil if that is not finite. Metric is empty before the first values.
+	Metric string   `json:"metric,omitempty"`
+	Value  *float64 `json:"value,omitempty"`
 	// Seconds is how long the execution runs, Left how long it still will; 0 if that
 	// is not known.
 	Seconds float64 `json:"seconds"`
 	Left    float64 `json:"left,omitempty"`
+}
+
+// ValueText is the last value with four significant digits, "" if there is none yet.
+func (r Running) ValueText() string {
+	switch {
+	case r.Metric == "":
+		return ""
+	case r.Value == nil:
+		return "not finite"
+	}
+	return fmt.Sprintf("%.4g", *r.Value)
 }
 
 // Share is the part of the trial that is done, 0 if that is not known.

@@ -3,6 +3,7 @@ package screen
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -111,6 +112,7 @@ func (m *model) askTrials() question {
 		}
 		return func(m *model) {
 			m.sweep, m.observer, m.snapshot = record, observer, snapshot
+			room := min(room, m.room()) // more or fewer running trials are shown above now
 			m.more = len(trials) > room
 			m.trials = trials[:min(len(trials), room)]
 		}, nil
@@ -119,6 +121,13 @@ func (m *model) askTrials() question {
 
 func (m *model) askTrial() question {
 	store, id := m.options.Store, m.trial.TrialID
+	by := choice(m.sweep).By
+	rank := func(c sweep.Curve) int { // the metric that trials are compared by comes first
+		if c.Metric == by {
+			return 0
+		}
+		return 1
+	}
 	return func(ctx context.Context) (func(*model), error) {
 		trial, err := store.Trial(ctx, id)
 		if err != nil {
@@ -128,6 +137,7 @@ func (m *model) askTrial() question {
 		if err != nil {
 			return nil, err
 		}
+		slices.SortStableFunc(curves, func(a, b sweep.Curve) int { return rank(a) - rank(b) })
 		return func(m *model) {
 			m.trial, m.curves = trial, curves
 			m.metric = min(m.metric, max(len(curves)-1, 0))

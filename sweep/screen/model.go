@@ -91,7 +91,7 @@ type model struct {
 	sweep    *sweep.SweepRecord
 	observer *watcher
 	snapshot *progress.Snapshot
-	byMetric bool // sorts the trials, which else are in the order of their indices
+	byMetric bool // sorts the trials, the best first, instead of by index
 	filter   int
 	trials   []*sweep.TrialRecord
 	// starts are the trials behind which the earlier pages of the list begin.
@@ -133,7 +133,7 @@ func newModel(ctx context.Context, o Options) *model {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	m := &model{ctx: ctx, options: o, width: 80, height: 24, cursor: map[page]int{}}
+	m := &model{ctx: ctx, options: o, width: 80, height: 24, cursor: map[page]int{}, byMetric: true}
 	if o.Sweep != "" {
 		m.sweep = &sweep.SweepRecord{ID: o.Sweep, Name: o.Sweep}
 		m.page = trialsPage
@@ -255,7 +255,7 @@ func (m *model) enter() tea.Cmd {
 		record := m.sweeps[at].record
 		if m.sweep == nil || m.sweep.ID != record.ID {
 			m.sweep, m.observer, m.snapshot, m.trials = &record, nil, nil, nil
-			m.byMetric, m.filter, m.starts, m.cursor[trialsPage] = false, 0, nil, 0
+			m.byMetric, m.filter, m.starts, m.cursor[trialsPage] = true, 0, nil, 0
 		}
 		return m.show(trialsPage)
 	case m.page == trialsPage && at < len(m.trials):

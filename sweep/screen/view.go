@@ -46,7 +46,7 @@ func (m *model) view() view {
 	case workersPage:
 		return view{m.askWorkers, m.workersView, 3, len(m.workers), sweepsPage, "w sweeps · esc back · q quit"}
 	case trialsPage:
-		return view{m.askTrials, m.trialsView, 6, len(m.trials), sweepsPage,
+		return view{m.askTrials, m.trialsView, 6 + len(m.shownRunning()), len(m.trials), sweepsPage,
 			"↑↓ move · enter trial · s sort · f filter · pgdn pgup · esc back · q quit"}
 	case trialPage:
 		return view{m.askTrial, m.trialView, 3, 0, trialsPage, "←→ metric · y logarithm · o log · esc back · q quit"}
@@ -181,7 +181,7 @@ func (m *model) workersView() (head, body []string) {
 
 func (m *model) trialsView() (head, body []string) {
 	name := progress.FirstLine(m.sweep.Name)
-	head = []string{m.title(name, ""), "", "", "", ""}
+	head = []string{m.title(name, ""), "", "", ""}
 	if s := m.snapshot; s != nil {
 		head[0] = m.title(name, fmt.Sprintf("  %d/%d %s %3.0f %%  %s", s.Done, s.Total, bar(s.Share, 20),
 			100*s.Share, s.State))
@@ -205,6 +205,7 @@ func (m *model) trialsView() (head, body []string) {
 			head[3] = m.cut(fmt.Sprintf("best %s %.4g: trial %d, %s", s.BestBy, b.Value, b.Index, b.Group))
 		}
 	}
+	head = append(head, m.runningLines()...)
 	by := choice(m.sweep).By
 	words := "by index"
 	if m.byMetric && by != "" {
@@ -218,8 +219,8 @@ func (m *model) trialsView() (head, body []string) {
 		}
 		shown = strings.Join(names, ", ")
 	}
-	head[4] = faint(m.cut(fmt.Sprintf("%s, %s, page %d", shown, words, len(m.starts)+1)))
-	varied := varied(m.sweep)
+	head = append(head, faint(m.cut(fmt.Sprintf("%s, %s, page %d", shown, words, len(m.starts)+1))))
+	varied := progress.Varied(m.sweep)
 	header := append([]string{"INDEX", "STATE"}, varied...)
 	if by != "" {
 		header = append(header, by)
@@ -235,17 +236,55 @@ func (m *model) trialsView() (head, body []string) {
 			row = append(row, valueText(t.Parameters, name))
 		}
 		if by != "" {
-			value := ""
-			if t.Result != nil {
-				if v, ok := t.Result.Summary[by]; ok {
-					value = fmt.Sprintf("%.4g", v)
-				}
-			}
-			row = append(row, value)
+			row = append(row, m.metricText(t, by))
 		}
 		rows = append(rows, append(row, m.timeText(t)))
 	}
 	return head, m.list(rows)
+}
+
+// metricText is a metric of a trial, the last value of a running one.
+func (m *model) metricText(t *sweep.TrialRecord, name string) string {
+	if t.Result != nil {
+		if v, ok := t.Result.Summary[name]; ok {
+			return fmt.Sprintf("%.4g", v)
+		}
+	}
+	if t.State == sweep.Running && m.snapshot != nil {
+		for _, r := range m.snapshot.Running {
+			if r.Index == t.Index && r.Metric == name {
+				return r.ValueText()
+			}
+		}
+	}
+	return ""
+}
+
+// shownRunning are the running trials that stand above the list, a few on a screen with room.
+func (m *model) shownRunning() []progress.Running {
+	if m.snapshot == nil || m.height < 16 {
+		return nil
+	}
+	const most = 4
+	return m.snapshot.Running[:min(len(m.snapshot.Running), most)]
+}
+
+// runningLines say how far running trials are, with their last metric.
+func (m *model) runningLines() (lines []string) {
+	for _, r := range m.shownRunning() {
+		text := fmt.Sprintf("running: trial %d, %s, %s", r.Index, r.Label, roughly(r.Seconds))
+		if r.Step > 0 {
+			text += fmt.Sprintf(", step %d", r.Step)
+			if r.Steps >= r.Step {
+				text += fmt.Sprintf(" of %d", r.Steps)
+			}
+		}
+		if r.Metric != "" {
+			text += fmt.Sprintf(", %s %s", r.Metric, r.ValueText())
+		}
+		lines = append(lines, m.cut(text))
+	}
+	return lines
 }
 
 // timeText is how long a trial took, or has run.
@@ -318,33 +357,12 @@ func (m *model) logView() (head, body []string) {
 	return head, body
 }
 
-// varied are the parameters in which a sweep's trials differ by its file.
-func varied(record *sweep.SweepRecord) (names []string) {
-	for _, g := range record.Grids {
-		for _, axis := range g.Submission.Spec.Axes {
-			for _, p := range axis.Parameters {
-				if p.Values.Len() > 1 || p.Values.Distribution != nil {
-					names = append(names, p.Name)
-				}
-			}
-		}
-	}
-	return names
-}
-
 func valueText(p sweep.Parameters, name string) string {
 	value, ok := p[name]
 	if !ok {
 		return ""
 	}
-	if text, ok := value.(string); ok {
-		return progress.FirstLine(text)
-	}
-	data, err := sweep.CanonicalJSON(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(data)
+	return progress.ValueText(value)
 }
 
 func stateWord(t *sweep.TrialRecord) string {

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+const (
+	// textWidth is the width of tables that no terminal shows.
+	textWidth = 100
+	// cellWidth is the width of the widest cell, unless everything is shown.
+	cellWidth = 40
+	// namedColumns is how many of the columns left out are named.
+	namedColumns = 8
+)
+
+// columns is a table of results that fits the terminal: columns with smaller ranks come in first, and those
+// that do not fit are named below the table.
+type columns struct {
+	names []string
+	ranks []int
+	rows  [][]string
+	// wide shows everything, whatever its width.
+	wide bool
+	// more says how to see what is left out.
+	more string
+}
+
+// always is the rank of columns that are never left out.
+const always = 0
+
+// add adds columns of a rank.
+func (c *columns) add(rank int, names ...string) {
+	for _, name := range names {
+		c.names = append(c.names, name)
+		c.ranks = append(c.ranks, rank)
+	}
+}
+
+// row adds a row, which has a cell for each column.
+func (c *columns) row(cells ...string) { c.rows = append(c.rows, cells) }
+
+// write prints the table to out, and what it leaves out to notes.
+func (c *columns) write(out, notes io.Writer) error {
+	shown, left, widths := c.fit(tableWidth(out))
+	var text strings.Builder
+	line := func(cells []string) {
+		var words []string
+		for _, i := range shown {
+			words = append(words, pad(cells[i], widths[i]))
+		}
+		text.WriteString(strings.TrimRight(strings.Join(words, "  "), " ") + "\n")
+	}
+	head := make([]string, len(c.names))
+	for i, name := range c.names {
+		head[i] = strings.ToUpper(name)
+	}
+	line(head)
+	for _, cells := range c.rows {
+		line(cells)
+	}
+	if _, err := io.WriteString(out, text.String()); err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		text := strings.Join(left[:min(len(left), namedColumns)], ", ")
+		if n := len(left) - namedColumns; n > 0 {
+			text += fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(notes, "columns not shown: %s (%s)\n", text, c.more)
+	}
+	return nil
+}
+
+// fit chooses the columns that fit into a width, names the others, and says how wide each is.
+func (c *columns) fit(width int) (shown []int, left []string, widths []int) {
+	widths = make([]int, len(c.names))
+	order := make([]int, len(c.names))
+	for i, name := range c.names {
+		order[i] = i
+		widths[i] = ansi.StringWidth(name)
+		for _, cells := range c.rows {
+			widths[i] = max(widths[i], ansi.StringWidth(cells[i]))
+		}
+		if !c.wide && c.ranks[i] != always {
+			widths[i] = min(widths[i], cellWidth)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return c.ranks[a] - c.ranks[b] })
+	total := -2
+	for _, i := range order {
+		if c.wide || c.ranks[i] == always || total+widths[i]+2 <= width {
+			total += widths[i] + 2
+			shown = append(shown, i)
+		}
+	}
+	slices.Sort(shown)
+	for i, name := range c.names {
+		if !slices.Contains(shown, i) {
+			left = append(left, name)
+		}
+	}
+	return shown, left, widths
+}
+
+// tableWidth is how wide a table on out may be.
+func tableWidth(out io.Writer) int {
+	if !isTerminal(out) {
+		return textWidth
+	}
+	width, _ := terminalSize(out)
+	return width
+}
+
+// meanText is a mean with its standard deviation: this with two digits, and the mean with as many places.
+func meanText(mean, sd float64) string {
+	const places, large = 6, 1e7 // of a number without an exponent
+	size := math.Abs(mean)
+	if sd <= 0 || math.IsNaN(sd) || math.IsInf(sd, 0) {
+		return fmt.Sprintf("%.4g ± %.2g", mean, sd)
+	}
+	digit := int(math.Floor(math.Log10(sd))) - 1 // the exponent of the last digit that counts
+	if max(size, sd) >= large || size != 0 && size < 1e-4 {
+		digits := 1
+		if size > 0 {
+			digits = min(max(int(math.Floor(math.Log10(size)))-digit, 1), places)
+		}
+		return fmt.Sprintf("%.*e ± %.1e", digits, mean, sd)
+	}
+	decimals := min(max(-digit, 0), places)
+	if -digit > places {
+		return fmt.Sprintf("%.*f ± %.1e", decimals, mean, sd)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", decimals, mean, decimals, sd)
+}

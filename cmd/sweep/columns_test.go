@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Of columns that do not fit, those with the largest rank go; what is left out is named, unless nothing is.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	c := columns{more: "--wide shows them"}
+	c.add(always, "index")
+	c.add(2, "lr", "units")
+	c.add(1, "loss")
+	c.add(3, strings.Repeat("m", 40), "n", strings.Repeat("o", 39))
+	c.row("0", "0.1", strings.Repeat("界", 30), "0.25", "1", "9", "3")
+	c.row("1", "0.01", "8", "0.5", "4", "9", "6")
+	var out, notes strings.Builder
+	if err := c.write(&out, &notes); err != nil {
+		t.Fatal(err)
+	}
+	const want = `INDEX  LR    UNITS                                     LOSS  N
+0      0.1   界界界界界界界界界界界界界界界界界界界…   0.25  9
+1      0.01  8                                         0.5   9`
+	if got := strings.TrimSpace(out.String()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := ansi.StringWidth(strings.TrimSpace(line)); n > textWidth {
+			t.Errorf("a line of %d columns: %s", n, line)
+		}
+	}
+	const left = "columns not shown: mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm, ooooooooooooooooooooooooooooooooooooooo (--wide shows them)\n"
+	if notes.String() != left {
+		t.Errorf("got %s, want %s", notes.String(), left)
+	}
+	c.wide = true
+	out.Reset()
+	notes.Reset()
+	if err := c.write(&out, &notes); err != nil || !strings.Contains(out.String(), "OOO") ||
+		!strings.Contains(out.String(), strings.Repeat("界", 30)) || notes.Len() > 0 {
+		t.Errorf("wide: %v\n%s%s", err, out.String(), notes.String())
+	}
+}
+
+func TestMeanText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mean, sd float64
+		want     string
+	}{
+		{2.953, 0.1334, "2.95 ± 0.13"},
+		{0.3979, 0.171, "0.40 ± 0.17"},
+		{0.9999999957, 4.7e-9, "1.000000 ± 4.7e-09"},
+		{1234.4, 150.2, "1234 ± 150"},
+		{99.96, 0.25, "99.96 ± 0.25"},
+		{-12.345, 1.5, "-12.3 ± 1.5"},
+		{1.144e-41, 5.1e-43, "1.144e-41 ± 5.1e-43"},
+		{4.107e-9, 4.7e-9, "4.1e-09 ± 4.7e-09"},
+		{3.456e9, 1.2e7, "3.456e+09 ± 1.2e+07"},
+		{0, 0.5, "0.00 ± 0.50"},
+		{0.25, 0, "0.25 ± 0"},
+	} {
+		if got := meanText(c.mean, c.sd); got != c.want {
+			t.Errorf("%g ± %g: %s, want %s", c.mean, c.sd, got, c.want)
+		}
+	}
+}
