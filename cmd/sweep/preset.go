@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -275,13 +274,6 @@ func presetSweeps(cmd *cobra.Command, results sweep.Reader, p *paper.Preset,
 // drawPreset draws a preset's figure of some sweeps into a file.
 func drawPreset(cmd *cobra.Command, results sweep.Reader, p *paper.Preset, records []*sweep.SweepRecord,
 	path string) error {
-	var names []string
-	for _, record := range records {
-		names = append(names, record.Name)
-	}
-	drawn, err := figure.DrawPage(cmd.Context(), results, records, p.Page(names...))
-	if errors.Is(err, figure.ErrNothing) {
-		err = fmt.Errorf("the figure %s: %w", p.Name, err)
-	}
+	drawn, err := p.Draw(cmd.Context(), results, records)
 	return writeFigure(cmd, drawn, err, path)
 }

@@ -338,6 +338,21 @@ export interface Table {
   notes: { Mark: string; Text: string }[] | null;
 }
 
+/** web.shownPreset */
+export interface Preset {
+  name: string;
+  title: string;
+  table: boolean;
+  figure: boolean;
+  selects: boolean;
+  sweeps: string[];
+}
+
+/** web.presets */
+export interface PresetList {
+  presets: Preset[];
+}
+
 /** web.table */
 export interface TableAnswer {
   sweeps: string[];
@@ -358,21 +373,23 @@ export type AnswerTo<Path extends string> = Path extends "sweeps"
     ? WorkerList
     : Path extends "compare"
       ? Comparison
-      : Path extends "session"
-        ? Session
-        : Path extends `tables/${string}`
-          ? TableAnswer
-          : Path extends `sweeps/${string}/trials/${string}/log`
-            ? Log
-            : Path extends `sweeps/${string}/trials/${string}/artifacts`
-              ? StoredArtifacts
-              : Path extends `sweeps/${string}/trials/${string}`
-                ? Trial
-                : Path extends `sweeps/${string}/${infer Question}`
-                  ? AnswerAbout<Question>
-                  : Path extends `sweeps/${string}`
-                    ? Sweep
-                    : never;
+      : Path extends "presets"
+        ? PresetList
+        : Path extends "session"
+          ? Session
+          : Path extends `tables/${string}`
+            ? TableAnswer
+            : Path extends `sweeps/${string}/trials/${string}/log`
+              ? Log
+              : Path extends `sweeps/${string}/trials/${string}/artifacts`
+                ? StoredArtifacts
+                : Path extends `sweeps/${string}/trials/${string}`
+                  ? Trial
+                  : Path extends `sweeps/${string}/${infer Question}`
+                    ? AnswerAbout<Question>
+                    : Path extends `sweeps/${string}`
+                      ? Sweep
+                      : never;
 
 /** What a question about a sweep, the last part of its path, is answered with. */
 type AnswerAbout<Question extends string> = Question extends keyof AnswersAbout

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,22 +12,73 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/figure"
+	"sweep/sweep/paper"
 )
 
 // mostFigured is of how many points a figure's sweeps may be: the trials are all held
 // in memory while it is drawn, some kilobytes each.
 const mostFigured = 100_000
 
+// drawer draws a figure of some sweeps.
+type drawer func(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord) (*figure.Figure, error)
+
 // figure draws what "sweep figure" draws, as SVG or PNG: one at a time.
 func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	kind, format := r.PathValue("kind"), cmp.Or(q.text("format"), "svg")
-	if !slices.Contains(figure.Kinds, kind) {
-		return &requestError{http.StatusNotFound, fmt.Sprintf("no figure %.40q: there are %s", kind,
-			strings.Join(figure.Kinds, ", "))}
-	}
 	if !slices.Contains(figure.Formats, format) {
 		return bad(fmt.Errorf("format=%.40q: expected one of %s", format, strings.Join(figure.Formats, ", ")))
+	}
+	name, draw, err := drawerOf(kind, q)
+	if err != nil {
+		return err
+	}
+	records, err := s.figured(r.Context(), kind, q.list("sweep"))
+	if err != nil {
+		return err
+	}
+	select {
+	case s.drawing <- struct{}{}:
+		defer func() { <-s.drawing }()
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+	drawn, err := draw(r.Context(), s.options.Store, records)
+	switch {
+	case errors.Is(err, figure.ErrNothing):
+		return &requestError{http.StatusNotFound, err.Error()}
+	case errors.As(err, new(*figure.OptionError)):
+		return bad(err)
+	case err != nil:
+		return err
+	}
+	var file bytes.Buffer
+	if err := drawn.Write(&file, format); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", map[string]string{"svg": "image/svg+xml", "png": "image/png"}[format])
+	h.Set("Content-Disposition", attachment(cmp.Or(name, records[0].Name+"-"+kind)+"."+format))
+	// its fonts are in it
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; font-src data:; sandbox")
+	h.Set("Cache-Control", "no-store")
+	_, _ = w.Write(file.Bytes()) // who asked may be gone
+	return nil
+}
+
+// drawerOf draws a kind of figure, or a preset's, which has a name of its own and no options.
+func drawerOf(kind string, q *query) (name string, draw drawer, err error) {
+	if p, err := paper.FindPreset(kind); err == nil && p.HasFigure() {
+		for option := range q.values {
+			if option != "sweep" && option != "format" {
+				return "", nil, bad(fmt.Errorf("%.40s does not apply to the figure %s", option, kind))
+			}
+		}
+		return p.Name, p.Draw, nil
+	}
+	if !slices.Contains(figure.Kinds, kind) {
+		return "", nil, &requestError{http.StatusNotFound, fmt.Sprintf("no figure %.40q: there are %s", kind,
+			strings.Join(slices.Concat(figure.Kinds, paper.FigureNames()), ", "))}
 	}
 	groups := int64(8)
 	if kind == "table" {
@@ -43,21 +95,27 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 		q.err = bad(fmt.Errorf("top does not apply to the figure %s, only to parallel", kind))
 	}
 	if q.err != nil {
-		return q.err
+		return "", nil, q.err
 	}
 	if err := options.Check(); err != nil {
-		return bad(err)
+		return "", nil, bad(err)
 	}
-	references := q.list("sweep")
+	return "", func(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord) (*figure.Figure, error) {
+		return figure.Draw(ctx, results, records, options)
+	}, nil
+}
+
+// figured are the sweeps of a figure, each once, unless they are too many or too large.
+func (s *Server) figured(ctx context.Context, kind string, references []string) (records []*sweep.SweepRecord,
+	err error) {
 	if len(references) < 1 || len(references) > mostFrames {
-		return bad(fmt.Errorf("name 1 to %d sweeps to draw, as sweep=ID", mostFrames))
+		return nil, bad(fmt.Errorf("name 1 to %d sweeps to draw, as sweep=ID", mostFrames))
 	}
-	var records []*sweep.SweepRecord
 	points := int64(0)
 	for _, reference := range references {
-		record, err := s.options.Store.Sweep(r.Context(), reference)
+		record, err := s.options.Store.Sweep(ctx, reference)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !slices.ContainsFunc(records, func(one *sweep.SweepRecord) bool { return one.ID == record.ID }) {
 			records = append(records, record)
@@ -65,34 +123,8 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if points > mostFigured {
-		return bad(fmt.Errorf("the dashboard draws figures of up to %d trials, not %d: \"sweep figure %s\" "+
+		return nil, bad(fmt.Errorf("the dashboard draws figures of up to %d trials, not %d: \"sweep figure %s\" "+
 			"draws them", mostFigured, points, kind))
 	}
-	select {
-	case s.drawing <- struct{}{}:
-		defer func() { <-s.drawing }()
-	case <-r.Context().Done():
-		return r.Context().Err()
-	}
-	drawn, err := figure.Draw(r.Context(), s.options.Store, records, options)
-	switch {
-	case errors.Is(err, figure.ErrNothing):
-		return &requestError{http.StatusNotFound, err.Error()}
-	case errors.As(err, new(*figure.OptionError)):
-		return bad(err)
-	case err != nil:
-		return err
-	}
-	var file bytes.Buffer
-	if err := drawn.Write(&file, format); err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", map[string]string{"svg": "image/svg+xml", "png": "image/png"}[format])
-	h.Set("Content-Disposition", attachment(fmt.Sprintf("%s-%s.%s", records[0].Name, kind, format)))
-	// its fonts are in it
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; font-src data:; sandbox")
-	h.Set("Cache-Control", "no-store")
-	_, _ = w.Write(file.Bytes()) // who asked may be gone
-	return nil
+	return records, nil
 }

@@ -23,15 +23,22 @@ import (
 	"sweep/sweep/artifact"
 	"sweep/sweep/artifact/artifacttest"
 	"sweep/sweep/figure"
+	"sweep/sweep/paper"
 	"sweep/sweep/safetensors"
 )
 
-const paperID = "20260401-120000-abcdef"
+const (
+	paperID  = "20260401-120000-abcdef"
+	presetID = "20260402-120000-abcdef"
+)
 
-// papers stores a sweep that has rows for a table of the papers: two models at two
-// rates with three seeds each. Of the trials of a group two are wrong about one row of
-// four, each about another, and so all three together about none.
-func (f *fixture) papers() {
+// papers stores a sweep that has rows for a table of the papers.
+func (f *fixture) papers() { f.experiment(paperID, "papers") }
+
+// experiment stores a sweep of two models at two rates with three seeds each. Of the trials
+// of a group two are wrong about one row of four, each about another, and so all three
+// together about none.
+func (f *fixture) experiment(id, name string) {
 	f.t.Helper()
 	ctx := f.t.Context()
 	must := func(err error) {
@@ -40,7 +47,7 @@ func (f *fixture) papers() {
 			f.t.Fatal(err)
 		}
 	}
-	s := submission("papers")
+	s := submission(name)
 	list := func(name string, values ...any) sweep.Axis {
 		return sweep.Axis{Parameters: []sweep.AxisParameter{{Name: name, Values: sweep.Values{List: values}}}}
 	}
@@ -48,18 +55,20 @@ func (f *fixture) papers() {
 		list("seed", int64(1), int64(2), int64(3))}
 	s.Spec.Select = sweep.Select{By: "validation_loss", Goal: sweep.Minimize, Group: []string{"dataset", "model"}}
 	s.Description.Parameters = append(s.Description.Parameters,
-		sweep.ParameterSchema{Name: "dataset", Type: sweep.StringType})
+		sweep.ParameterSchema{Name: "dataset", Type: sweep.StringType},
+		sweep.ParameterSchema{Name: "top", Type: sweep.StringType})
 	s.Description.Metrics = []sweep.MetricSchema{{Name: "validation_loss", Goal: sweep.Minimize, Curve: true,
 		Summary: true}, {Name: "test_accuracy", Goal: sweep.Maximize, Summary: true}}
-	_, err := f.store.CreateSweep(ctx, paperID, s, 12)
+	_, err := f.store.CreateSweep(ctx, id, s, 12)
 	must(err)
 	var trials []sweep.Trial
 	var events []sweep.Event
 	for i := range int64(12) {
 		model, lr, seed := []string{"rnn", "spectral-rnn"}[i/6], []float64{0.1, 0.01}[i/3%2], i%3+1
-		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: paperID, Index: i},
-			Parameters: sweep.Parameters{"dataset": "generated-cbf", "model": model, "lr": lr, "seed": seed}}
-		trial.Fingerprint = sweep.NewFingerprint("noop", "1", paperID, fmt.Append(nil, i))
+		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id, Index: i},
+			Parameters: sweep.Parameters{"dataset": "generated-cbf", "model": model, "lr": lr, "seed": seed,
+				"top": "none"}}
+		trial.Fingerprint = sweep.NewFingerprint("noop", "1", id, fmt.Append(nil, i))
 		right := []float32{0.1, 0.9, 0.2, 0.8, 0.9, 0.1, 0.8, 0.2}
 		if wrong := seed; wrong < 3 {
 			right[2*wrong], right[2*wrong+1] = 0.55, 0.45
@@ -96,7 +105,7 @@ func (f *fixture) papers() {
 			sweep.Event{Kind: sweep.EventResult, TrialID: trial.TrialID, Execution: fmt.Sprint("x", i), Worker: "node1",
 				Time: at.Add(time.Second), Result: result})
 	}
-	_, err = f.store.AddTrials(ctx, paperID, 0, 0, trials,
+	_, err = f.store.AddTrials(ctx, id, 0, 0, trials,
 		map[int]sweep.Requirement{0: {Trainer: "noop", ResultVersion: "1"}})
 	must(err)
 	_, err = f.store.Record(ctx, events)
@@ -191,6 +200,83 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s %s", response.Status, answer)
 		}
 	})
+}
+
+// The dashboard shows the tables and figures of the presets of which there are sweeps: those that "sweep table"
+// prints in all formats, and "sweep figure" draws.
+func TestPresets(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, filepath.Join(t.TempDir(), "sweep.db"), false)
+	f.papers()
+	const none = `{"presets":[]}`
+	if _, answer := f.ask(f.server.URL + "/api/presets"); string(answer) != none {
+		t.Errorf("%s, want %s", answer, none)
+	}
+	f.experiment(presetID, "autocomplete-quick")
+	p, err := paper.FindPreset("autocomplete")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf(`{"presets":[{"name":"autocomplete","title":%q,"table":true,"figure":true,"selects":false,`+
+		`"sweeps":[%q]}]}`, p.Result.Title, presetID)
+	if _, answer := f.ask(f.server.URL + "/api/presets"); string(answer) != want {
+		t.Errorf("%s, want %s", answer, want)
+	}
+
+	request, err := paper.ParseRequest("autocomplete", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, err := request.Gather(t.Context(), f.store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format, name := range map[string]string{"text": "autocomplete.txt", "markdown": "autocomplete.md",
+		"latex": "autocomplete.tex", "csv": "autocomplete.csv", "json": "autocomplete.json"} {
+		var want bytes.Buffer
+		if err := table.Write(&want, format, false); err != nil {
+			t.Fatal(err)
+		}
+		response, got := f.ask(f.server.URL + "/api/tables/autocomplete?format=" + format)
+		if response.StatusCode != http.StatusOK || !bytes.Equal(got, want.Bytes()) ||
+			response.Header.Get("Content-Disposition") != "attachment; filename="+name {
+			t.Errorf("%s: %s, %s, %s", format, response.Status, response.Header.Get("Content-Disposition"), got)
+		}
+	}
+	record, err := f.store.Sweep(t.Context(), presetID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := p.Draw(t.Context(), f.store, []*sweep.SweepRecord{record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var svg bytes.Buffer
+	if err := drawn.Write(&svg, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	response, got := f.ask(f.server.URL + "/api/figures/autocomplete?sweep=" + presetID)
+	if response.StatusCode != http.StatusOK || !bytes.Equal(got, svg.Bytes()) ||
+		response.Header.Get("Content-Disposition") != "attachment; filename=autocomplete.svg" {
+		t.Errorf("%s, %s, %d bytes of %d", response.Status, response.Header.Get("Content-Disposition"), len(got), svg.Len())
+	}
+	for path, want := range map[string]struct {
+		status int
+		says   string
+	}{
+		"tables/autocomplete?format=pdf":                           {400, "expected one of text"},
+		"tables/autocomplete?select=single":                        {400, "no selection"},
+		"tables/tasks?format=csv":                                  {404, "no completed trial"},
+		"figures/autocomplete":                                     {400, "sweep=ID"},
+		"figures/autocomplete?metric=x&sweep=" + presetID:          {400, "metric does not apply"},
+		"figures/sgornn-table3?sweep=" + presetID:                  {404, "no figure"},
+		"figures/gradients-fig4?sweep=" + presetID + "&format=png": {404, "gradients-fig4"},
+	} {
+		if response, answer := f.ask(f.server.URL + "/api/" + path); response.StatusCode != want.status ||
+			!strings.Contains(string(answer), want.says) {
+			t.Errorf("%s: %s %s", path, response.Status, answer)
+		}
+	}
 }
 
 // held has who reads an artifact wait until free is closed; wanted is closed when
@@ -351,5 +437,21 @@ func TestBrowserTables(t *testing.T) {
 	}
 	b.visit("#/tables?figure=curves&metric=nothing", "nothing to draw")
 	b.axe("no figure")
+	b.said()
+
+	f.experiment(presetID, "autocomplete-quick")
+	b.visit("#/tables?kind=autocomplete", "Download as CSV")
+	b.until(`document.querySelector(".figure img") && document.querySelector(".figure img").naturalWidth > 300`)
+	if text := evaluate[string](b, "document.body.innerText"); !strings.Contains(text, "13.9 M") ||
+		!strings.Contains(text, "Its figures are not for comparison") ||
+		!strings.Contains(text, "sweep figure autocomplete "+presetID+" -o autocomplete.svg") {
+		t.Errorf("the preset is shown as\n%s", text)
+	}
+	for _, dark := range []bool{false, true} {
+		b.dark(dark)
+		b.axe("preset")
+		b.picture("preset" + map[bool]string{true: "-dark", false: ""}[dark])
+	}
+	b.clean("preset")
 	b.said()
 }

@@ -7,7 +7,7 @@
 //
 // The routes are in web.go, queries of addresses in request.go, access and tokens in access.go and
 // token.go. A file handles one resource each: sweeps.go, compare.go, trials.go, trial.go, curves.go,
-// artifacts.go, tables.go, figures.go, sql.go, actions.go, events.go. Package frame answers queries
+// artifacts.go, presets.go, tables.go, figures.go, sql.go, actions.go, events.go. Package frame answers queries
 // over all trials of a sweep; frames.go keeps the frames current. The pages are in assets.
 package web
 
@@ -154,7 +154,8 @@ func New(options Options) *Server {
 	read("GET /api/sweeps/{id}/trials/{index}/artifacts", s.artifacts)
 	mux.HandleFunc("GET /api/sweeps/{id}/trials/{index}/artifacts/{name}", s.reading(s.artifact))
 	read("GET /api/compare", s.compare)
-	read("GET /api/tables/{kind}", s.table)
+	read("GET /api/presets", s.presets)
+	mux.HandleFunc("GET /api/tables/{kind}", s.reading(s.table))
 	mux.HandleFunc("GET /api/figures/{kind}", s.reading(s.figure))
 	read("GET /api/workers", s.workers)
 	mux.HandleFunc("GET /api/events", s.reading(s.stream))

@@ -2,6 +2,8 @@ package paper
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -89,6 +91,20 @@ func (p *Preset) Layout() *report.Layout {
 			Below: c.Below})
 	}
 	return l
+}
+
+// Draw draws the figure of some sweeps; that there is nothing to draw is figure.ErrNothing.
+func (p *Preset) Draw(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord) (*figure.Figure,
+	error) {
+	var names []string
+	for _, record := range records {
+		names = append(names, record.Name)
+	}
+	drawn, err := figure.DrawPage(ctx, results, records, p.Page(names...))
+	if err != nil {
+		return nil, fmt.Errorf("the figure %s: %w", p.Name, err)
+	}
+	return drawn, nil
 }
 
 // Page is the figure as package figure draws it, of sweeps with some names.

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Check } from "../components/check.mjs";
 import { Choice } from "../components/choice.mjs";
+import { Download } from "../components/download.mjs";
 import { Problem } from "../components/problem.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { timeOfDay } from "../lib/format.mjs";
@@ -9,7 +10,7 @@ import { html } from "../lib/html.mjs";
 import { queryOf, route } from "../lib/route.mjs";
 import { chosenOf, withoutSeed } from "../lib/schema.mjs";
 
-/** @import { Sweep } from "../../api" */
+/** @import { Preset, Sweep } from "../../api" */
 /** @import { Parameters } from "../lib/route.mjs" */
 
 /** @type {Record<string, string>} */
@@ -22,11 +23,14 @@ const titles = {
 };
 
 /**
- * Figures draws figures of one sweep. The sweep file gives what is not chosen here.
- * @param {{id: string | undefined}} props
+ * Figures draws figures of one sweep: that of a preset first, if there is one. The sweep file gives
+ * what is not chosen here.
+ * @param {{id: string | undefined, preset: Preset | undefined}} props
  */
-export function Figures({ id }) {
-  const kind = chosenOf(route.value.query, "figure", Object.keys(titles), "curves");
+export function Figures({ id, preset }) {
+  const kinds = preset && preset.figure ? { [preset.name]: preset.title, ...titles } : titles;
+  const [first] = Object.keys(kinds);
+  const kind = chosenOf(route.value.query, "figure", Object.keys(kinds), first);
   const { answer: sweep, error } = useAnswer(id ? `sweeps/${encodeURIComponent(id)}` : null);
   const [drawing, setDrawing] = useState(0);
   const options = optionsOf(kind);
@@ -35,29 +39,33 @@ export function Figures({ id }) {
   const figure = useFigure(id ? addressOf("svg") : null, drawing);
   const [failure, setFailure] = useState(/** @type {Error | null} */ (null));
   if (!id) return null;
-  const name = sweep ? `${sweep.name}-${kind}` : kind;
-  /** @param {Event} event */
-  const savePNG = (event) => {
-    event.preventDefault();
-    setFailure(null);
-    save(addressOf("png"), name + ".png").catch(setFailure);
-  };
+  const name = sweep && kind in titles ? `${sweep.name}-${kind}` : kind;
   const image = () => {
     if (figure.error) return html`<p class="note" role="status">${figure.error.message}</p>`;
     if (!figure.url) return html`<p class="quiet" role="status">Drawing…</p>`;
-    return html`<img src=${figure.url} alt=${`${titles[kind]} of ${sweep ? sweep.name : id}`} />`;
+    return html`<img src=${figure.url} alt=${`${kinds[kind]} of ${sweep ? sweep.name : id}`} />`;
   };
   return html`
     <h2>Figures</h2>
     <${Problem} error=${error || failure} />
-    <${Controls} kind=${kind} sweep=${sweep} redraw=${() => setDrawing(drawing + 1)} />
+    <${Controls}
+      kinds=${kinds}
+      kind=${kind}
+      sweep=${sweep}
+      redraw=${() => setDrawing(drawing + 1)}
+    />
     <div class="figure" aria-busy=${figure.busy}>${image()}</div>
     ${
       figure.url &&
       figure.drawnAt &&
       html`<p class="controls">
         <a href=${figure.url} download=${name + ".svg"}>Download as SVG</a>${" "}
-        <a href=${addressOf("png")} download onClick=${savePNG}>Download as PNG</a>${" "}
+        <${Download}
+          label="Download as PNG"
+          address=${addressOf("png")}
+          name=${name + ".png"}
+          failed=${setFailure}
+        />${" "}
         <span class="quiet">Drawn at ${timeOfDay(figure.drawnAt)}.</span>
       </p>`
     }
@@ -70,6 +78,7 @@ export function Figures({ id }) {
 // The kinds of figures that have each option.
 /** @type {Record<string, string[]>} */
 const having = {
+  metric: Object.keys(titles),
   x: ["slice", "heatmap"],
   y: ["heatmap"],
   by: ["curves", "slice", "table"],
@@ -88,7 +97,7 @@ function optionsOf(kind) {
   const chosen = (name) => (having[name].includes(kind) && query.get(name)) || "";
   /** @type {Parameters} */
   const options = {
-    metric: query.get("metric"),
+    metric: chosen("metric"),
     x: chosen("x"),
     y: chosen("y"),
     "group-by": chosen("by") && query.getAll("by"),
@@ -114,27 +123,13 @@ function commandOf(kind, id, name, options) {
 }
 
 /**
- * save downloads a file. An error of the server is thrown, in place of a broken file.
- * @param {string} address
- * @param {string} name
- */
-async function save(address, name) {
-  const response = await fetch(address);
-  if (!response.ok) throw new Error((await response.json()).error);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
-/**
  * @param {object} props
+ * @param {Record<string, string>} props.kinds titles of the figures
  * @param {string} props.kind
  * @param {Sweep | null} props.sweep
  * @param {() => void} props.redraw
  */
-function Controls({ kind, sweep, redraw }) {
+function Controls({ kinds, kind, sweep, redraw }) {
   const { query } = route.value;
   const shown = kind === "curves" ? "curve" : "summary";
   const metrics = sweep ? sweep.metrics.filter((m) => m[shown]).map((m) => m.name) : [];
@@ -169,10 +164,10 @@ function Controls({ kind, sweep, redraw }) {
       label="Figure"
       name="figure"
       value=${kind}
-      options=${Object.values(titles)}
-      values=${Object.keys(titles)}
+      options=${Object.values(kinds)}
+      values=${Object.keys(kinds)}
     />
-    ${pick("Metric", "metric", metrics)}
+    ${has("metric") && pick("Metric", "metric", metrics)}
     ${has("x") && pick("x axis", "x", varying)}
     ${has("y") && pick("y axis", "y", varying)}
     ${has("by") && pick("Group by", "by", varying)}

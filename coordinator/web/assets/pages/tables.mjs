@@ -1,7 +1,8 @@
-// The papers' tables, from the newest sweep that has rows for them.
+// The papers' tables and figures, from the newest sweep that has rows for them.
 import { useEffect, useState } from "preact/hooks";
 import { Figures } from "./figures.mjs";
 import { Choice } from "../components/choice.mjs";
+import { Download } from "../components/download.mjs";
 import { Loading } from "../components/loading.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Table as PlainTable } from "../components/table.mjs";
@@ -9,16 +10,22 @@ import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { timeOfDay } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { session } from "../lib/request.mjs";
-import { changeRoute, hrefOf, route } from "../lib/route.mjs";
-import { chosenOf } from "../lib/schema.mjs";
+import { changeRoute, hrefOf, queryOf, route } from "../lib/route.mjs";
 
-/** @import { SweepItem, Table, TableAnswer } from "../../api" */
+/** @import { Preset, SweepItem, Table, TableAnswer } from "../../api" */
+/** @import { Parameters } from "../lib/route.mjs" */
 
-/** @type {Record<string, {title: string, trials: string}>} */
-const kinds = {
-  ucr: { title: "UCR data sets (Table 4)", trials: "UCR data sets" },
-  tasks: { title: "other tasks", trials: "other data sets and tasks" },
-};
+/** @type {Record<string, string>} */
+const titles = { ucr: "UCR data sets", tasks: "other data sets and tasks" };
+
+// The formats of a downloaded table, and the extensions of their files.
+const formats = [
+  ["csv", "CSV", "csv"],
+  ["json", "JSON", "json"],
+  ["latex", "LaTeX", "tex"],
+  ["markdown", "Markdown", "md"],
+  ["text", "text", "txt"],
+];
 
 /** @type {Record<string, string>} */
 const selections = {
@@ -33,44 +40,77 @@ const isEnsemble = (selection) => selection.startsWith("ensemble");
 
 export function Tables() {
   const { query } = route.value;
-  const kind = chosenOf(query, "kind", Object.keys(kinds), "ucr");
-  const select = selectionOf(query);
-  const ensemble = isEnsemble(select);
-  const sweep = query.getAll("sweep");
   const version = useVersion("all");
+  const { answer: known, error } = useAnswer("presets", {}, version);
+  const { answer: all } = useAnswer("sweeps", { limit: 100 });
+  if (!known) return error ? html`<${Problem} error=${error} />` : html`<${Loading} />`;
+  const chosen = query.get("kind") || "ucr";
+  const preset = known.presets.find(({ name }) => name === chosen);
+  const kind = preset || chosen in titles ? chosen : "ucr";
+  const sweep = query.getAll("sweep");
+  return html`<${PaperResults}
+    kind=${kind}
+    preset=${preset}
+    presets=${known.presets}
+    sweeps=${all && all.sweeps}
+    sweep=${sweep}
+    version=${version}
+  />`;
+}
+
+/**
+ * PaperResults shows a table and the figures of its sweep.
+ * @param {object} props
+ * @param {string} props.kind the table
+ * @param {Preset | undefined} props.preset the experiment that it is of
+ * @param {Preset[]} props.presets
+ * @param {SweepItem[] | null} props.sweeps
+ * @param {string[]} props.sweep the chosen sweeps
+ * @param {number} props.version
+ */
+function PaperResults({ kind, preset, presets, sweeps, sweep, version }) {
+  const selects = !preset || preset.selects;
+  const select = selects ? selectionOf(route.value.query) : "mean";
+  const ensemble = isEnsemble(select);
   const [counted, setCounted] = useState(0);
+  const hasTable = !preset || preset.table;
+  const parameters = { select: selects && select, sweep };
   // Counting votes may take seconds: it is done when it is asked for, not at each change.
-  const { answer, error, behind } = useAnswer(
-    `tables/${kind}`,
-    { select, sweep },
+  const { answer, error, stale, behind } = useAnswer(
+    hasTable ? `tables/${kind}` : null,
+    parameters,
     ensemble ? "counted " + counted : version,
   );
-  const { answer: all } = useAnswer("sweeps", { limit: 100 });
   const [answeredAt, setAnsweredAt] = useState(new Date());
   useEffect(() => setAnsweredAt(new Date()), [answer]);
-  const counting = ensemble && behind;
+  const counting = hasTable && ensemble && behind;
   const content = () => {
+    if (!hasTable) return null;
     if (counting)
       return html`<p class="note" role="status">
         Counting votes from the class probabilities of every replicate. This takes a few seconds
         if there are many; other pages stay responsive.
       </p>`;
     if (error) return html`<${Problem} error=${error} />`;
-    if (!answer) return html`<${Loading} />`;
+    if (!answer || stale) return html`<${Loading} />`;
     if (!answer.table)
       return html`<p>
-        No completed trial belongs in this table. Its rows come from trials on${" "}
-        ${kinds[kind].trials} with the parameters <code>dataset</code> and <code>model</code>.
+        No completed trial belongs in this table.
+        ${!preset && ` Its rows come from trials on ${titles[kind]} with the parameters`}
+        ${!preset && html` <code>dataset</code> and <code>model</code>.`}
       </p>`;
-    const { table, sweeps, rules } = answer;
     return html`
       <p class="quiet">
-        ${table.title}. From ${sweepLinks(sweeps)}. Bold as the paper would print it.
+        ${answer.table.title}. From ${sweepLinks(answer.sweeps)}. Bold as the paper would print it.
         ${ensemble && ` Counted at ${timeOfDay(answeredAt)}.`}
       </p>
-      <${PaperTable} table=${table} rules=${rules} />
+      <${PaperTable} table=${answer.table} rules=${answer.rules} />
+      <${Downloads} kind=${kind} parameters=${parameters} />
     `;
   };
+  const named = Object.fromEntries(presets.map(({ name, title }) => [name, `${name}: ${title}`]));
+  const kinds = { ...titles, ...named };
+  const drawn = sweep[0] || (preset ? preset.sweeps[0] : newestOf(answer, sweeps));
   return html`
     <h1>Tables and figures of the papers</h1>
     <div class="controls">
@@ -78,20 +118,43 @@ export function Tables() {
         label="Table"
         name="kind"
         value=${kind}
-        options=${Object.values(kinds).map(({ title }) => title)}
+        options=${Object.values(kinds)}
         values=${Object.keys(kinds)}
       />
-      <${Selection} select=${select} />
+      ${hasTable && selects && html`<${Selection} select=${select} />`}
       ${
+        hasTable &&
         ensemble &&
         html`<button disabled=${counting} onClick=${() => setCounted(counted + 1)}>
           Recount
         </button>`
       }
-      ${all && html`<${SweepChoice} sweeps=${all.sweeps} chosen=${sweep[0]} />`}
+      ${sweeps && html`<${SweepChoice} sweeps=${sweeps} chosen=${sweep[0]} />`}
     </div>
     ${content()}
-    <${Figures} id=${sweep[0] || newestOf(answer, all && all.sweeps)} />
+    <${Figures} id=${drawn} preset=${preset} />
+  `;
+}
+
+/**
+ * Downloads links the table's files.
+ * @param {{kind: string, parameters: Parameters}} props
+ */
+function Downloads({ kind, parameters }) {
+  const [failure, setFailure] = useState(/** @type {Error | null} */ (null));
+  return html`
+    <${Problem} error=${failure} />
+    <p class="controls">
+      ${formats.map(
+        ([format, label, extension]) => html`<${Download}
+          key=${format}
+          label=${"Download as " + label}
+          address=${`api/tables/${kind}` + queryOf({ ...parameters, format })}
+          name=${`${kind}.${extension}`}
+          failed=${setFailure}
+        />`,
+      )}
+    </p>
   `;
 }
 
