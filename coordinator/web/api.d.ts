@@ -72,9 +72,19 @@ export interface Grid {
 
 /** web.showSweep */
 export interface Sweep extends SweepItem {
+  description?: string;
   select: { by?: string; goal?: Goal };
   metrics: Metric[];
   grids: Grid[];
+}
+
+/** web.overview */
+export interface Overview {
+  best: Row | null;
+  left: number | null;
+  failed: number;
+  examined: number;
+  causes: { text: string; trials: number; first: number; output?: string }[];
 }
 
 /** web.Read: how many of a sweep's trials an answer is about. */
@@ -209,6 +219,9 @@ export interface Band {
   high: (number | null)[];
   not_finite: number;
   without: number;
+  result: Statistics;
+  seconds: number | null;
+  last_step: number;
   curves?: Curve[];
 }
 
@@ -289,6 +302,8 @@ export interface Trial {
   curves: Curve[];
   points: number;
   metrics: Metric[];
+  objective: string;
+  axes: string[];
 }
 
 /** sweep.Log: start is how many bytes came before the text. */
@@ -320,6 +335,7 @@ export interface WorkerList {
 /** web.compare */
 export interface Comparison {
   sweeps: (SweepItem & {
+    objective: string;
     goal: Goal;
     read: Read;
     values: Record<string, Scalar[] | null>;
@@ -398,6 +414,7 @@ type AnswerAbout<Question extends string> = Question extends keyof AnswersAbout
 
 interface AnswersAbout {
   columns: Answered<Column[]>;
+  overview: Answered<Overview>;
   trials: Answered<Page>;
   groups: Answered<GroupPage>;
   curves: Answered<Bands>;

@@ -28,6 +28,11 @@ type band struct {
 	// curve of the metric.
 	NotFinite int `json:"not_finite"`
 	Without   int `json:"without"`
+	// Result is of the metric that ranks the groups, as their completed trials reported it; Seconds
+	// is their mean duration, on request. LastStep is the last step of all curves.
+	Result   frame.Statistics `json:"result"`
+	Seconds  *float64         `json:"seconds"`
+	LastStep int64            `json:"last_step"`
 	// Curves are those of the single trials, on request.
 	Curves []drawnCurve `json:"curves,omitempty"`
 }

@@ -77,7 +77,8 @@ func benchBrowser(b *testing.B, address string, n int64) {
 	for _, view := range []struct{ name, address, condition string }{
 		{"first-groups", "/groups", `document.querySelectorAll("main tbody tr").length >= 6`},
 		{"first-curves", "/curves", `document.querySelector(".plot canvas")`},
-		{"first-trials", "", table},
+		{"first-overview", "", `document.querySelector(".plot canvas")`},
+		{"first-trials", "/trials", table},
 	} {
 		var times []float64
 		for range rounds { // each with a server, and so an origin, that knows nothing yet
@@ -116,7 +117,7 @@ func benchBrowser(b *testing.B, address string, n int64) {
 	}
 	for _, step := range []struct{ name, suffix string }{{"filter-and-sort", ""}, {"filter", ""}} {
 		if step.name == "filter" {
-			page.visit("#/sweep/"+sweepID, "trials match")
+			page.visit("#/sweep/"+sweepID+"/trials", "trials match")
 		}
 		var times []float64
 		for i := range rounds {

@@ -239,9 +239,10 @@ func fullOnly(t *testing.T) {
 // views are all views, with a text that each shows once it is drawn.
 var views = []struct{ name, address, text string }{
 	{"sweeps", "#/", "first"},
-	{"trials", "#/sweep/" + sweepID, "1 to 30 of 30 trials"},
+	{"overview", "#/sweep/" + sweepID, "First in trial 4"},
+	{"trials", "#/sweep/" + sweepID + "/trials", "1 to 30 of 30 trials"},
 	{"trials-filtered", "#/sweep/" + sweepID +
-		"?where=lr%3C0.05&where=model%3Drnn&sort=loss&state=completed&state=diverged", "1 to 10 of 10 trials"},
+		"/trials?where=lr%3C0.05&where=model%3Drnn&sort=loss&state=completed&state=diverged", "1 to 10 of 10 trials"},
 	{"groups", "#/sweep/" + sweepID + "/groups", "6 groups, 30 trials"},
 	{"curves", "#/sweep/" + sweepID + "/curves", "Summary of the groups"},
 	{"curves-single", "#/sweep/" + sweepID + "/curves?single=1&log=1", "Summary of the groups"},
@@ -279,11 +280,11 @@ func TestBrowser(t *testing.T) {
 	}
 
 	// What is no number is never shown as one.
-	b.visit("#/sweep/"+sweepID+"?where=index%3D14", "NaN or none")
-	b.visit("#/sweep/"+sweepID+"?state=diverged&state=failed", "diverged")
+	b.visit("#/sweep/"+sweepID+"/trials?where=index%3D14", "NaN or none")
+	b.visit("#/sweep/"+sweepID+"/trials?state=diverged&state=failed", "diverged")
 	b.visit("#/sweep/"+sweepID+"/groups", "diverged 1")
 	// A question that makes no sense is answered in words.
-	b.visit("#/sweep/"+sweepID+"?where=nonsense%3D1", "no parameter, metric or figure")
+	b.visit("#/sweep/"+sweepID+"/trials?where=nonsense%3D1", "no parameter, metric or figure")
 	b.said()
 
 	// A figure comes down as a file of its name.
@@ -301,7 +302,7 @@ func TestBrowser(t *testing.T) {
 	b.clean("figures")
 
 	// By the keyboard alone: filter, sort, open.
-	b.visit("#/sweep/"+sweepID, "1 to 30 of 30 trials")
+	b.visit("#/sweep/"+sweepID+"/trials", "1 to 30 of 30 trials")
 	b.filter("model=lstm and lr=0.1")
 	b.wait("5 trials match")
 	if address := evaluate[string](b, "location.href"); !strings.Contains(address,
@@ -392,13 +393,11 @@ func TestBrowserMany(t *testing.T) {
 		b.until(find)
 		evaluate[bool](b, find+".click(); true")
 	}
-	b.visit("#/sweep/"+sweepID, "100,000 trials match")
+	b.visit("#/sweep/"+sweepID+"/trials", "100,000 trials match")
 	b.until(`!document.body.innerText.includes("Reading trials")`)
 	b.wait("1 to 50 of 100,000 trials")
-	press("th button", "Sort by loss")
 	b.until(`document.querySelector("[aria-sort=ascending]").innerText.startsWith("loss")`)
-	b.wait("1 to 50 of 100,000")
-	ordered("sorted", "loss", false)
+	ordered("the best first", "loss", false)
 	press("th button", "Sort by loss")
 	b.until(`document.querySelector("[aria-sort=descending]")`)
 	b.wait("1 to 50 of 100,000")
@@ -475,7 +474,7 @@ func TestBrowserZoom(t *testing.T) {
 		t.Errorf("the last question was %s", asked)
 	}
 
-	b.visit("#/sweep/"+sweepID+"?where=index%3E%3D28", "2 trials match")
+	b.visit("#/sweep/"+sweepID+"/trials?where=index%3E%3D28", "2 trials match")
 	evaluate[bool](b,
 		`{ const i = document.querySelector("input[name=where]"); i.focus(); i.value = "index>=28 and l"; i.dispatchEvent(new Event("input", {bubbles: true})); true }`)
 	finish(29)
@@ -494,7 +493,7 @@ func TestBrowserLost(t *testing.T) {
 	f := newFixture(t, filepath.Join(t.TempDir(), "sweep.db"), false)
 	fill(t, f.store, sweepID, "first", 30)
 	b := openBrowser(t, f.server.URL)
-	b.visit("#/sweep/first?where=index%3E%3D28", "2 trials match")
+	b.visit("#/sweep/first/trials?where=index%3E%3D28", "2 trials match")
 	b.until(`[...document.querySelectorAll("header button")].some((x) => x.textContent === "Live")`)
 	address := f.server.Listener.Addr().String()
 	f.server.CloseClientConnections()
@@ -600,7 +599,7 @@ func TestBrowserProblem(t *testing.T) {
 	}()
 	b := openBrowser(t, server.URL)
 	locked.Store(true)
-	b.visit("#/sweep/"+sweepID, "no space left on device")
+	b.visit("#/sweep/"+sweepID+"/trials", "no space left on device")
 	locked.Store(false)
 	b.wait("1 to 30 of 30 trials")
 	b.wait("Trials are stalled: /home/x is full")
@@ -636,7 +635,7 @@ func TestBrowserLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := openBrowser(t, f.server.URL)
-	b.visit("#/sweep/"+sweepID+"?where=index%3E%3D28", "2 trials match")
+	b.visit("#/sweep/"+sweepID+"/trials?where=index%3E%3D28", "2 trials match")
 	b.until(`[...document.querySelectorAll("header button")].some((x) => x.textContent === "Live")`)
 	_, done := trialOf(sweepID, 27)
 	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x",
@@ -646,7 +645,7 @@ func TestBrowserLive(t *testing.T) {
 	}
 	b.until(`[...document.querySelectorAll("tbody tr")].some((row) => row.innerText.startsWith("28") && row.innerText.includes("completed"))`)
 
-	b.visit("#/sweep/"+sweepID+"?state=failed", "1 trial matches")
+	b.visit("#/sweep/"+sweepID+"/trials?state=failed", "1 trial matches")
 	press := func(text string) {
 		t.Helper()
 		find := fmt.Sprintf(`[...document.querySelectorAll("button")].filter((x) => !x.disabled && x.textContent.trim().startsWith(%q)).at(-1)`, text)

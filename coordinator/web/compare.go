@@ -15,13 +15,15 @@ import (
 // Metric is nil if no trial has the metric.
 type comparedSweep struct {
 	sweepItem
-	Goal   string            `json:"goal"`
-	Read   Read              `json:"read"`
-	Values map[string]any    `json:"values"`
-	Metric *frame.Statistics `json:"metric"`
-	States map[string]int64  `json:"states"`
+	Objective string            `json:"objective"`
+	Goal      string            `json:"goal"`
+	Read      Read              `json:"read"`
+	Values    map[string]any    `json:"values"`
+	Metric    *frame.Statistics `json:"metric"`
+	States    map[string]int64  `json:"states"`
 
 	columns map[string]frame.Column
+	axes    []string
 }
 
 // compare answers with the parameters in which sweeps differ, and a metric's statistics for
@@ -34,12 +36,13 @@ func (s *Server) compare(r *http.Request) (any, error) {
 	}
 	list := []*comparedSweep{}
 	names, metrics := map[string]bool{}, map[string]bool{}
+	var axes []string
 	for _, reference := range references {
 		c, err := s.compared(r.Context(), reference, metric)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, c)
+		list, axes = append(list, c), append(axes, c.axes...)
 		for name, column := range c.columns {
 			switch column.Kind {
 			case "parameter":
@@ -49,7 +52,9 @@ func (s *Server) compare(r *http.Request) (any, error) {
 			}
 		}
 	}
-	return map[string]any{"sweeps": list, "differing": differing(list, names), "parameters": len(names),
+	differ := differing(list, names)
+	inFileOrder(differ, axes)
+	return map[string]any{"sweeps": list, "differing": differ, "parameters": len(names),
 		"metrics": sortedNames(metrics)}, nil
 }
 
@@ -63,8 +68,8 @@ func (s *Server) compared(ctx context.Context, reference, metric string) (*compa
 	if err != nil {
 		return nil, err
 	}
-	c := &comparedSweep{sweepItem: item, Goal: goalOf(record, metric), Values: map[string]any{},
-		columns: map[string]frame.Column{}}
+	c := &comparedSweep{sweepItem: item, Objective: objectiveOf(record), Goal: goalOf(record, metric),
+		Values: map[string]any{}, axes: axisNames(record), columns: map[string]frame.Column{}}
 	c.Read, err = s.use(ctx, record.ID, func(f *frame.Frame) error {
 		for _, column := range f.Columns() {
 			c.columns[column.Name] = column

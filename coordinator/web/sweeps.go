@@ -82,14 +82,16 @@ func (s *Server) showSweep(r *http.Request, record *sweep.SweepRecord) (any, err
 	}
 	answer := struct {
 		sweepItem
-		Select     sweep.Select            `json:"select"`
-		Metrics    []sweep.MetricSchema    `json:"metrics"`
-		Parameters []sweep.ParameterSchema `json:"parameters"`
-		Grids      []shownGrid             `json:"grids"`
+		Description string                  `json:"description,omitempty"`
+		Select      sweep.Select            `json:"select"`
+		Metrics     []sweep.MetricSchema    `json:"metrics"`
+		Parameters  []sweep.ParameterSchema `json:"parameters"`
+		Grids       []shownGrid             `json:"grids"`
 	}{sweepItem: one, Metrics: []sweep.MetricSchema{}, Parameters: []sweep.ParameterSchema{}, Grids: []shownGrid{}}
 	for i := range record.Grids {
 		g := &record.Grids[i]
 		if i == 0 {
+			answer.Description = g.Submission.Spec.Description
 			answer.Select = g.Submission.Spec.Select.Filled(&g.Submission.Description)
 			answer.Metrics = append(answer.Metrics, g.Submission.Description.Metrics...)
 			answer.Parameters = append(answer.Parameters, g.Submission.Description.Parameters...)

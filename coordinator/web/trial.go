@@ -52,7 +52,8 @@ func (s *Server) trial(r *http.Request, record *sweep.SweepRecord) (any, error) 
 	return map[string]any{
 		"trial": trial, "executions": append([]sweep.Execution{}, executions...), "artifacts": artifacts,
 		"curves": drawn,
-		"points": record.Points(), "metrics": metrics, "sweep_state": record.State, "sweep_reason": record.Reason,
+		"points": record.Points(), "metrics": metrics, "objective": objectiveOf(record), "axes": axisNames(record),
+		"sweep_state": record.State, "sweep_reason": record.Reason,
 	}, nil
 }
 

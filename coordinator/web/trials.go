@@ -63,7 +63,10 @@ func (s *Server) groups(r *http.Request, record *sweep.SweepRecord) (any, error)
 	for _, name := range ask.Metrics {
 		ask.Goals[name] = goalOf(record, name)
 	}
-	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Groups(r.Context(), ask) })
+	return s.over(r, q, func(f *frame.Frame) (any, error) {
+		ask.By = groupBy(f, record, ask.By)
+		return f.Groups(r.Context(), ask)
+	})
 }
 
 // slice answers a metric over one parameter, or two.
@@ -91,5 +94,8 @@ func (s *Server) importance(r *http.Request, record *sweep.SweepRecord) (any, er
 	metric := q.text("metric")
 	ask := frame.ImportanceQuery{Filter: q.filter(), Metric: metric, Goal: goalOf(record, metric),
 		Top: q.fraction("top", 0.1)}
-	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Importance(r.Context(), ask) })
+	return s.over(r, q, func(f *frame.Frame) (any, error) {
+		ask.Parameters = varied(f, record)
+		return f.Importance(r.Context(), ask)
+	})
 }

@@ -6,9 +6,10 @@
 //	http.ListenAndServe("127.0.0.1:7766", server)
 //
 // The routes are in web.go, queries of addresses in request.go, access and tokens in access.go and
-// token.go. A file handles one resource each: sweeps.go, compare.go, trials.go, trial.go, curves.go,
-// artifacts.go, presets.go, tables.go, figures.go, sql.go, actions.go, events.go. Package frame answers queries
-// over all trials of a sweep; frames.go keeps the frames current. The pages are in assets.
+// token.go. A file handles one resource each: sweeps.go, overview.go, compare.go, trials.go, trial.go,
+// curves.go, artifacts.go, presets.go, tables.go, figures.go, sql.go, actions.go, events.go. Package
+// frame answers queries over all trials of a sweep; frames.go keeps the frames current. The pages are in
+// assets.
 package web
 
 import (
@@ -141,6 +142,7 @@ func New(options Options) *Server {
 	}
 	read("GET /api/sweeps", s.listSweeps)
 	read("GET /api/sweeps/{id}", s.ofSweep(s.showSweep))
+	read("GET /api/sweeps/{id}/overview", s.ofSweep(s.overview))
 	read("GET /api/sweeps/{id}/columns", s.columns)
 	read("GET /api/sweeps/{id}/trials", s.trials)
 	read("GET /api/sweeps/{id}/groups", s.ofSweep(s.groups))

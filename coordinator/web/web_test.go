@@ -308,11 +308,11 @@ func TestGroupsAndPictures(t *testing.T) {
 			}
 		}
 		f.get("sweeps/first/groups", url.Values{"metric": {"loss", "accuracy"}, "sort": {"mean"}}, &groups)
-		if fmt.Sprint(groups.By) != "[lr model]" || groups.Total != 6 {
+		if fmt.Sprint(groups.By) != "[model lr]" || groups.Total != 6 {
 			t.Fatalf("%+v", groups)
 		}
 		first := groups.Groups[0]
-		if fmt.Sprint(first.Values) != "[0.001 rnn]" || first.Count != 5 || first.Metrics[0].N != 5 ||
+		if fmt.Sprint(first.Values) != "[rnn 0.001]" || first.Count != 5 || first.Metrics[0].N != 5 ||
 			first.Metrics[0].Best != 10 || first.Metrics[1].N != 4 || first.Metrics[1].Best != 10 {
 			t.Errorf("%+v", first)
 		}
@@ -620,7 +620,7 @@ func TestOddQuestions(t *testing.T) {
 	fill(t, f.store, sweepID, "first", 30)
 	f.indices(nil) // all are read
 	paths := []string{
-		"sweeps", "sweeps/first", "sweeps/first/columns", "sweeps/first/trials", "sweeps/first/groups",
+		"sweeps", "sweeps/first", "sweeps/first/columns", "sweeps/first/overview", "sweeps/first/trials", "sweeps/first/groups",
 		"sweeps/first/slice", "sweeps/first/lines",
 		"sweeps/first/importance", "sweeps/first/curves", "sweeps/first/sql", "sweeps/first/trials/3",
 		"sweeps/first/trials/3/log", "compare", "tables/ucr", "tables/tasks",
@@ -637,7 +637,7 @@ func TestOddQuestions(t *testing.T) {
 	questions := []url.Values{{"state": {"nonsense"}}, {"state": {""}}, {"where": slices.Repeat([]string{"lr<1"}, 60)},
 		{"column": slices.Repeat([]string{"lr"}, 500)}}
 	for _, v := range numbers {
-		for _, name := range []string{"offset", "limit", "points", "trials", "groups", "top", "from", "until"} {
+		for _, name := range []string{"offset", "limit", "points", "trials", "trial", "groups", "top", "from", "until"} {
 			for _, with := range []url.Values{{"sort": {"loss"}}, {"sort": {"mean"}, "by": {"lr"}}} {
 				q := url.Values{name: {v}, "metric": {"loss"}, "by": with["by"], "sort": with["sort"],
 					"sweep": {"first"}, "descending": {"1"}}

@@ -14,6 +14,8 @@ type ImportanceQuery struct {
 	Goal   string
 	// Top is the fraction of trials that count as the best, 0.1 if 0.
 	Top float64
+	// Parameters are those that are judged; nil for all that differ but the seed.
+	Parameters []string
 }
 
 // Importance is what a parameter matters. Both figures are computed from all trials
@@ -63,7 +65,10 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 	if !(q.Top > 0 && q.Top < 1) {
 		return nil, fmt.Errorf("top is %v: expected a fraction between 0 and 1", q.Top)
 	}
-	names := f.Differing()
+	names := q.Parameters
+	if names == nil {
+		names = f.Differing()
+	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	wanted, columns, err := f.resolve(q.Filter, q.Metric)
@@ -78,7 +83,10 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 		Parameters: []Importance{}}
 	var axes []*leveled
 	for _, name := range names {
-		c := f.byName[name]
+		c, err := f.column(name)
+		if err != nil {
+			return nil, err
+		}
 		l, err := c.levels()
 		if err != nil {
 			answer.Unknown = append(answer.Unknown, name)

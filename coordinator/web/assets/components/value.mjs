@@ -4,6 +4,8 @@ import { html } from "../lib/html.mjs";
 
 /** @import { Column, Scalar, TrialState } from "../../api" */
 
+const digits = { parameter: 6, metric: 5, figure: 3 };
+
 /**
  * Value says why there is no value: it is never shown as 0.
  * @param {object} props
@@ -13,7 +15,7 @@ import { html } from "../lib/html.mjs";
  */
 export function Value({ value, state, kind }) {
   if (value !== null && value !== undefined)
-    return html`<span title=${exact(value)}>${number(value, kind === "metric" ? 5 : 6)}</span>`;
+    return html`<span title=${exact(value)}>${number(value, digits[kind || "parameter"])}</span>`;
   if (kind === "metric" && state === "completed")
     return html`<span class="none" title="not reported, NaN or infinite">NaN or none</span>`;
   if (kind === "metric" && (state === "failed" || state === "diverged"))

@@ -1,6 +1,8 @@
 // What the views of a sweep know of its parameters and metrics.
 
-/** @import { Column, Goal, Sweep } from "../../api" */
+import { number } from "./format.mjs";
+
+/** @import { Column, Goal, Scalar, Sweep } from "../../api" */
 
 /**
  * @typedef {object} Schema
@@ -9,7 +11,8 @@
  * @property {string[]} metrics
  * @property {Record<string, Goal>} goals by metric
  * @property {string} mainMetric the metric that is shown unless another is chosen
- * @property {string[]} varying parameters with several values, as the sweep file orders them
+ * @property {string[]} varying parameters with several values that the sweep file names, in its
+ *   order; the values of others follow from these
  */
 
 /** @typedef {{sweep: Sweep, schema: Schema, version: number}} ViewProps */
@@ -65,10 +68,11 @@ function varyingOf(sweep, columns, reading) {
   /** @param {string} name */
   const placeOf = (name) => (order.includes(name) ? order.indexOf(name) : order.length);
   const listed = new Set(reading ? axes.filter((a) => a.length > 1).flatMap((a) => a.names) : []);
-  return columns
+  const differing = columns
     .filter((c) => c.kind === "parameter" && (listed.has(c.name) || severalValues(c)))
-    .map((c) => c.name)
-    .sort((a, b) => placeOf(a) - placeOf(b) || (a < b ? -1 : 1));
+    .map((c) => c.name);
+  const own = differing.filter((name) => order.includes(name));
+  return (own.length ? own : differing).sort((a, b) => placeOf(a) - placeOf(b) || (a < b ? -1 : 1));
 }
 
 /**
@@ -113,13 +117,31 @@ export const metricOf = (query, schema) =>
   chosenOf(query, "metric", schema.metrics, schema.mainMetric);
 
 /**
- * distinguishing returns the places of the parameters that tell groups apart to a reader;
- * those with one value follow from the others.
+ * distinguishing returns the places of the parameters that tell groups apart to a reader.
  * @param {string[]} by
  * @param {Schema} schema
  */
 export function distinguishing(by, schema) {
   const all = by.map((_, place) => place);
-  const several = all.filter((place) => schema.byName[by[place]]?.distinct !== 1);
-  return several.length ? several : all;
+  const own = all.filter((place) => schema.varying.includes(by[place]));
+  return own.length ? own : all;
+}
+
+/**
+ * groupNames names groups by the values in which they differ.
+ * @param {string[]} by
+ * @param {Schema} schema
+ * @param {Scalar[][]} groups the values of each
+ */
+export function groupNames(by, schema, groups) {
+  if (by.length === 0) return groups.map(() => "all trials");
+  const all = distinguishing(by, schema);
+  const differing = all.filter((place) => groups.some((g) => g[place] !== groups[0][place]));
+  const places = differing.length ? differing : all;
+  return groups.map((values) =>
+    places
+      .map((place) => [by[place], values[place]])
+      .map(([name, value]) => `${name} ${value === null ? "none" : number(value)}`)
+      .join(", "),
+  );
 }

@@ -32,6 +32,22 @@ export const states = [
 ];
 
 /**
+ * outcomeOf says how a sweep stands: its state, or if it has finished, what went wrong.
+ * @param {string} state
+ * @param {Progress} progress
+ * @returns {{look: string, text: string}} the state whose symbol and colour it has, and the words
+ */
+export function outcomeOf(state, progress) {
+  const { failed, diverged, completed } = progress;
+  if (state !== "finished" || failed + diverged === 0) return { look: state, text: state };
+  const look = failed > 0 ? "failed" : "diverged";
+  const all = failed > 0 ? completed === 0 : diverged === completed;
+  if (all) return { look, text: "all trials " + look };
+  const parts = [failed && failed + " failed", diverged && diverged + " diverged"];
+  return { look, text: "finished, " + parts.filter(Boolean).join(", ") };
+}
+
+/**
  * partsOf counts the trials of a sweep by state, each trial once.
  * @param {Progress} progress
  * @returns {Record<TrialState, number>}

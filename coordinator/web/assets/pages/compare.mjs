@@ -5,7 +5,7 @@ import { PickList, toggled } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
 import { Reading } from "../components/reading.mjs";
-import { State } from "../components/state.mjs";
+import { Outcome } from "../components/state.mjs";
 import { Table } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
@@ -35,8 +35,9 @@ export function Compare() {
   );
   const metrics = answer ? answer.metrics : [];
   if (!metric && metrics.length) {
-    const loss = metrics.find((name) => name.includes("loss"));
-    setTimeout(() => changeRoute({ metric: loss || metrics[0] }), 0);
+    const objectives = answer ? answer.sweeps.map((sweep) => sweep.objective) : [];
+    const objective = objectives.find((name) => metrics.includes(name));
+    setTimeout(() => changeRoute({ metric: objective || metrics[0] }), 0);
   }
   return html`
     <h1>Compare sweeps</h1>
@@ -100,7 +101,7 @@ function SideBySide({ answer: { sweeps, differing, parameters }, metric }) {
   return html`
     ${sweeps.map(({ id, read }) => html`<${Reading} key=${id} read=${read} />`)}
     <${Table} label="Sweeps side by side" columns=${[corner, ...heads]}>
-      ${row("state", ({ state }) => html`<${State} state=${state} />`)}
+      ${row("state", (sweep) => html`<${Outcome} sweep=${sweep} />`)}
       ${row("progress", ({ progress }) => html`<${Progress} progress=${progress} />`)}
       ${row("trials", ({ points }) => count(points))}
       ${row(

@@ -4,7 +4,7 @@ import { Loading } from "../components/loading.mjs";
 import { toggled } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
-import { State } from "../components/state.mjs";
+import { Outcome, State } from "../components/state.mjs";
 import { Status } from "../components/status.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { filterOf } from "../lib/filter.mjs";
@@ -19,6 +19,7 @@ import { File } from "../views/file.mjs";
 import { Groups } from "../views/groups.mjs";
 import { Heat } from "../views/heat.mjs";
 import { Importance } from "../views/importance.mjs";
+import { Overview } from "../views/overview.mjs";
 import { Parallel } from "../views/parallel.mjs";
 import { Slice } from "../views/slice.mjs";
 import { Trials } from "../views/trials.mjs";
@@ -29,6 +30,7 @@ import { Trials } from "../views/trials.mjs";
 
 /** @type {Record<string, {title: string, view: (props: ViewProps) => Element}>} */
 const views = {
+  overview: { title: "Overview", view: Overview },
   trials: { title: "Trials", view: Trials },
   groups: { title: "Groups", view: Groups },
   curves: { title: "Curves", view: Curves },
@@ -45,7 +47,7 @@ const sharedParameters = ["state", "where", "metric"];
 export function Sweep() {
   const { path } = route.value;
   const name = path[1];
-  const view = views[path[2]] ? path[2] : "trials";
+  const view = views[path[2]] ? path[2] : "overview";
   const id = useRef(name); // the address may have a name in the id's place
   // Progress comes with the changes; the rest of a sweep changes when it is extended.
   const reported = liveSweeps.value[id.current];
@@ -78,14 +80,15 @@ export function Sweep() {
   };
   return html`
     <h1>
-      ${sweep.name} <small class="mono">${sweep.id}</small> <${State} state=${sweep.state} />
+      ${sweep.name} <small class="mono">${sweep.id}</small> <${Outcome} sweep=${sweep} />
     </h1>
     <${Problem} error=${error} />
+    ${sweep.description && html`<p class="description">${sweep.description}</p>`}
     ${sweep.reason && html`<p class="note">${sweep.reason}</p>`}
     <${Progress} progress=${sweep.progress} />
     <${Counts} sweep=${sweep} />
     <${Tabs} name=${name} view=${view} />
-    ${view !== "file" && html`<${Filter} schema=${schema} />`}
+    ${view !== "file" && view !== "overview" && html`<${Filter} schema=${schema} />`}
     ${content()}
   `;
 }
@@ -123,7 +126,7 @@ function Tabs({ name, view }) {
   const shared = Object.fromEntries(sharedParameters.map((one) => [one, query.getAll(one)]));
   return html`<nav class="tabs" aria-label="Views of the sweep">
     ${Object.entries(views).map(([key, { title }]) => {
-      const path = key === "trials" ? ["sweep", name] : ["sweep", name, key];
+      const path = key === "overview" ? ["sweep", name] : ["sweep", name, key];
       const current = key === view ? "page" : undefined;
       return html`<a key=${key} href=${hrefOf(path, shared)} aria-current=${current}>${title}</a>`;
     })}

@@ -3,7 +3,7 @@ import { Pager } from "../components/pager.mjs";
 import { toggled } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
-import { State } from "../components/state.mjs";
+import { Outcome } from "../components/state.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
@@ -91,7 +91,7 @@ function Row({ sweep, chosen }) {
       <span class="quiet mono">${id}</span>
     </td>
     <td>
-      <${State} state=${sweep.state} />
+      <${Outcome} sweep=${sweep} />
       ${sweep.reason && html`<br /><span class="quiet">${sweep.reason}</span>`}
     </td>
     <td><${Progress} progress=${progress} /></td>

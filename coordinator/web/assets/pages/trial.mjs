@@ -6,7 +6,6 @@ import { Problem } from "../components/problem.mjs";
 import { State } from "../components/state.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
-import { None } from "../components/value.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { colour } from "../lib/colour.mjs";
 import {
@@ -49,17 +48,21 @@ export function Trial() {
       <h1>Trial ${index}</h1>
       <${Status} answer=${null} error=${error} />
     `;
-  const { trial, executions, artifacts, curves, metrics } = answer;
+  const { trial, executions, artifacts, metrics, objective, axes } = answer;
   const { result } = trial;
+  const failed = trial.state === "failed";
+  const curves = firstOf(answer.curves, ({ metric }) => metric === objective);
+  const logs = html`<${Logs} log=${log} stderr=${result && result.stderr} />`;
   return html`
     <${Heading} answer=${answer} id=${id} />
     <${Problem} error=${error} />
     <${Notes} trial=${trial} />
+    ${failed && logs}
     <div class="pair">
       <section aria-label="Parameters and metrics">
-        ${result && html`<${Metrics} trial=${trial} result=${result} metrics=${metrics} />`}
+        ${result && html`<${Metrics} answer=${answer} result=${result} metrics=${metrics} />`}
         <h2>Parameters</h2>
-        <${Pairs} values=${trial.parameters} />
+        <${Pairs} values=${trial.parameters} axes=${axes} />
         <${Identity} trial=${trial} />
       </section>
       <section aria-label="Curves, executions and log">
@@ -67,7 +70,7 @@ export function Trial() {
         <${Curves} curves=${curves} />
         <h2>Executions</h2>
         <${Executions} executions=${executions} chosen=${execution} />
-        <${Logs} log=${log} stderr=${result && result.stderr} />
+        ${!failed && logs}
         <h2>Artifacts</h2>
         <${Artifacts} trial=${trial} artifacts=${artifacts} />
       </section>
@@ -141,18 +144,34 @@ function Notes({ trial }) {
   `;
 }
 
-/** @param {{trial: TrialRecord, result: Result, metrics: Metric[]}} props */
-function Metrics({ trial, result, metrics }) {
+/**
+ * firstOf puts the items for which a condition holds before the others.
+ * @template T
+ * @param {T[]} list
+ * @param {(item: T) => boolean} isFirst
+ */
+const firstOf = (list, isFirst) => [
+  ...list.filter(isFirst),
+  ...list.filter((item) => !isFirst(item)),
+];
+
+/** @param {{answer: TrialAnswer, result: Result, metrics: Metric[]}} props */
+function Metrics({ answer: { trial, objective }, result, metrics }) {
   const summary = result.summary || {};
   const missing = metrics.filter((m) => m.summary && m.goal && !(m.name in summary));
-  const unknown = html`<span class="none">unknown</span>`;
+  const { best_epoch: epoch, parameter_count: size, seconds } = result;
+  const facts = [
+    epoch && ["best epoch", epoch],
+    size && ["model parameters", count(size)],
+    seconds && ["trainer time", duration(seconds)],
+  ].filter((fact) => !!fact);
   return html`
     <h2>Metrics</h2>
     <div class="scroll">
       <table>
         <tbody>
-          ${sorted(summary).map(
-            ([name, value]) => html`<tr key=${name}>
+          ${firstOf(sorted(summary), ([name]) => name === objective).map(
+            ([name, value]) => html`<tr key=${name} class=${name === objective ? "objective" : ""}>
               <th scope="row">${name}</th>
               <td class="num" title=${exact(value)}>${number(value, 7)}</td>
             </tr>`,
@@ -165,18 +184,12 @@ function Metrics({ trial, result, metrics }) {
               </td>
             </tr>`,
           )}
-          <tr>
-            <th scope="row">best epoch</th>
-            <td class="num">${result.best_epoch || html`<${None} />`}</td>
-          </tr>
-          <tr>
-            <th scope="row">model parameters</th>
-            <td class="num">${count(result.parameter_count) || unknown}</td>
-          </tr>
-          <tr>
-            <th scope="row">trainer time</th>
-            <td class="num">${duration(result.seconds) || unknown}</td>
-          </tr>
+          ${facts.map(
+            ([name, value]) => html`<tr key=${name}>
+              <th scope="row">${name}</th>
+              <td class="num">${value}</td>
+            </tr>`,
+          )}
         </tbody>
       </table>
     </div>
@@ -190,13 +203,21 @@ function Metrics({ trial, result, metrics }) {
  */
 const sorted = (values) => Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
 
-/** @param {{values?: Record<string, Scalar>}} props */
-function Pairs({ values = {} }) {
+/**
+ * Pairs lists the parameters, those of the sweep file first.
+ * @param {{values?: Record<string, Scalar>, axes: string[]}} props
+ */
+function Pairs({ values = {}, axes }) {
+  const own = axes.filter((name) => name in values);
+  const others = sorted(values)
+    .filter(([name]) => !own.includes(name))
+    .map(([name, value]) => ({ name, value }));
+  const pairs = [...own.map((name) => ({ name, value: values[name] })), ...others];
   return html`<div class="scroll">
     <table>
       <tbody>
-        ${sorted(values).map(
-          ([name, value]) => html`<tr key=${name}>
+        ${pairs.map(
+          ({ name, value }) => html`<tr key=${name}>
             <th scope="row">${name}</th>
             <td class="mono">${exact(value)}</td>
           </tr>`,
@@ -245,6 +266,7 @@ function Curves({ curves }) {
           </h3>
           <${Plot}
             label=${`${metric}: ${last} at the last step`}
+            yTitle=${metric}
             xs=${steps}
             series=${series}
             log=${log}

@@ -1,23 +1,30 @@
 // Curves of many trials: a band for each group, or a line for each trial.
+import { Mean } from "./groups.mjs";
 import { Check } from "../components/check.mjs";
 import { Choice } from "../components/choice.mjs";
 import { GroupBy } from "../components/group-by.mjs";
-import { Legend } from "../components/legend.mjs";
 import { Plot } from "../components/plot.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
+import { axisOf } from "../lib/axis.mjs";
 import { colour, dash, rgba } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count, counted, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
-import { chosenOf, distinguishing, goalOf } from "../lib/schema.mjs";
+import { chosenOf, goalOf, groupNames } from "../lib/schema.mjs";
+import { smooth } from "../lib/smooth.mjs";
 
 /** @import { Band, Bands } from "../../api" */
-/** @import { Range, Series } from "../components/plot.mjs" */
+/** @import { Item, Range, Series } from "../components/plot.mjs" */
 /** @import { Schema, ViewProps } from "../lib/schema.mjs" */
+
+const mostBands = 4; // of more groups the others are lines
+
+/** The weights of the previous value in the moving average. */
+const smoothings = ["0", "0.6", "0.9", "0.97"];
 
 /** @param {ViewProps} props */
 export function Curves({ sweep, schema, version }) {
@@ -32,6 +39,8 @@ export function Curves({ sweep, schema, version }) {
   const spread = query.get("spread") || "sd";
   const zoom = zoomOf(query);
   const groups = query.get("groups") || "8";
+  const smoothing = chosenOf(query, "smooth", smoothings, "0");
+  const byTime = query.get("axis") === "time";
   const { answer, error, stale } = useAnswer(
     metric ? `sweeps/${sweep.id}/curves` : null,
     {
@@ -43,16 +52,19 @@ export function Curves({ sweep, schema, version }) {
       single,
       trials: 400,
       points: single ? 250 : 400,
-      from: zoom && zoom[0],
-      until: zoom && zoom[1],
+      time: byTime,
+      from: !byTime && zoom && zoom[0],
+      until: !byTime && zoom && zoom[1],
     },
     version,
   );
   if (!metric) return html`<p>No trial has a curve yet.</p>`;
   const found = answer && answer.answer;
-  const drawn = found && (single ? drawLines(found) : drawBands(found, spread));
+  const drawn =
+    found && drawingOf(found, schema, { single, spread, byTime, smoothing: Number(smoothing) });
   /** @param {Range | null} range */
   const zoomTo = (range) => changeRoute({ x: range && range.map((v) => number(v, 6)).join("_") });
+  const axis = byTime ? "seconds" : "step";
   return html`
     <div class="controls">
       <${Choice} label="Curve" name="curve" value=${metric} options=${names} />
@@ -68,6 +80,19 @@ export function Curves({ sweep, schema, version }) {
           values=${["sd", "range"]}
         />`
       }
+      <${Choice}
+        label="Smoothing"
+        name="smooth"
+        value=${smoothing}
+        options=${["none", "light", "medium", "strong"]}
+        values=${smoothings}
+      />
+      <${Choice}
+        label="By"
+        name="axis"
+        value=${byTime ? "time" : "step"}
+        options=${["step", "time"]}
+      />
       <${Check} label="Individual trials" name="single" value=${single} />
       <${Check} label="Logarithmic" name="log" value=${log} />
       ${zoom && html`<button onClick=${() => zoomTo(null)}>Reset zoom</button>`}
@@ -82,7 +107,9 @@ export function Curves({ sweep, schema, version }) {
         <${Extent} found=${found} schema=${schema} />
         <div aria-busy=${stale}>
           <${Plot}
-            label=${`${metric} over steps, ${counted(found.bands.length, "group")}`}
+            label=${`${metric} over ${axis}s, ${counted(found.bands.length, "group")}`}
+            xTitle=${axis}
+            yTitle=${metric}
             ...${drawn}
             log=${log}
             zoom=${zoom}
@@ -90,7 +117,7 @@ export function Curves({ sweep, schema, version }) {
             height=${420}
           />
         </div>
-        <${Captions} found=${found} schema=${schema} />
+        <${Captions} found=${found} byTime=${byTime} smoothing=${smoothing} />
         <h2>Summary of the groups</h2>
         <${Numbers} found=${found} schema=${schema} id=${sweep.id} />
       `
@@ -108,19 +135,6 @@ function zoomOf(query) {
   if (!text) return null;
   const [from, until] = text.split("_").map(Number);
   return [from, until];
-}
-
-/**
- * @param {Bands} found
- * @param {Schema} schema
- * @param {Band} band
- */
-function groupName({ by }, schema, { values }) {
-  if (by.length === 0) return "all trials";
-  return distinguishing(by, schema)
-    .map((place) => [by[place], values[place]])
-    .map(([name, value]) => `${name} ${value === null ? "none" : number(value, 6)}`)
-    .join(", ");
 }
 
 /**
@@ -152,107 +166,161 @@ function Extent({ found: { bands, drawn, trials, groups }, schema }) {
   `;
 }
 
-/** @param {{found: Bands, schema: Schema}} props */
-function Captions({ found, schema }) {
+/** @param {{found: Bands, byTime: boolean, smoothing: string}} props */
+function Captions({ found, byTime, smoothing }) {
   const without = found.bands.reduce((sum, band) => sum + band.without, 0);
-  /** @param {Band} band */
-  const label = (band) => html`
-    ${groupName(found, schema, band)}${" "}
-    <span class="quiet">
-      (${count(band.trials - band.without)} of ${counted(band.of, "trial")})
-    </span>
-  `;
-  const items = found.bands.map((band, i) => ({
-    label: label(band),
-    stroke: colour(i),
-    dash: dash(i),
-  }));
-  return html`
-    <p class="spark">
-      Drag to zoom, double-click to reset. Bands are clipped to the measured range.${" "}
-      ${without > 0 && `Without such a curve: ${counted(without, "trial")}.`}
-    </p>
-    <${Legend} items=${items} />
-  `;
+  const notes = [
+    "Drag to zoom, double-click to reset. Choose a name to light its line.",
+    "Bands are clipped to the measured range.",
+    found.bands.length > mostBands && `Only the best ${mostBands} groups have one.`,
+    smoothing !== "0" && "Smoothed by an exponential moving average; the table below is not.",
+    byTime &&
+      "Time is a group's mean duration of completed trials, spread evenly over their steps.",
+    without > 0 && `Without such a curve: ${counted(without, "trial")}.`,
+  ];
+  return html`<p class="spark">${notes.filter(Boolean).join(" ")}</p>`;
 }
 
 /** @param {{found: Bands, schema: Schema, id: string}} props */
 function Numbers({ found, schema, id }) {
+  const rank = schema.mainMetric;
+  const groups = namesOf(found, schema);
   const overall = ["smallest of all steps", "largest of all steps"];
-  const names = ["trials", "last step", "mean at last step", "sd at last step", ...overall];
-  const columns = ["Group", ...names.map(numeric)];
+  const names = ["trials", "last step", "mean ± sd there", ...overall];
+  const result = rank ? [`${rank} mean ± sd, as in Groups`] : [];
+  const columns = ["Group", ...[...result, ...names].map(numeric)];
   return html`<${Table} label="Summary of the groups" columns=${columns}>
-    ${found.bands.map((band) => {
+    ${found.bands.map((band, i) => {
       const steps = band.steps || [];
       const last = steps.length - 1;
       const lows = (band.low || []).filter((v) => v !== null);
       const highs = (band.high || []).filter((v) => v !== null);
       return html`<tr key=${band.first}>
-        <td><a href=${hrefOf(["trial", id, band.first])}>${groupName(found, schema, band)}</a></td>
+        <td><a href=${hrefOf(["trial", id, band.first])}>${groups[i]}</a></td>
+        ${rank && html`<td class="num"><${Mean} statistics=${band.result} /></td>`}
         <td class="num">${count(band.trials)}</td>
         <td class="num">${last >= 0 && number(steps[last], 6)}</td>
-        <td class="num">${last >= 0 ? number(band.mean[last], 5) : html`<${None} />`}</td>
-        <td class="num">${last >= 0 && number(band.sd[last], 3)}</td>
+        <td class="num">
+          ${last >= 0 ? number(band.mean[last], 5) : html`<${None} />`}
+          ${last >= 0 && band.sd[last] !== null && ` ± ${number(band.sd[last], 2)}`}
+        </td>
         <td class="num">${lows.length > 0 && number(Math.min(...lows), 5)}</td>
         <td class="num">${highs.length > 0 && number(Math.max(...highs), 5)}</td>
       </tr>`;
     })}
-  <//>`;
+  <//>
+    ${
+      rank &&
+      html`<p class="quiet">
+        The mean as in Groups is over the ${rank} that each completed trial reported as its result,
+        which may be that of an earlier step. The mean at the last step is over the curves, those of
+        unfinished and failed trials included.
+      </p>`
+    }`;
 }
 
 /**
- * axisOf merges the steps of several curves. Its function over lays values at some of the
- * steps out over all of them.
- * @param {(number[] | null)[]} lists
+ * @typedef {object} Look
+ * @property {boolean} single whether each trial has a line
+ * @property {string} spread "range" for bands from the smallest to the largest value, else the
+ *   deviation
+ * @property {boolean} byTime
+ * @property {number} smoothing the weight of the previous value, 0 for none
  */
-function axisOf(lists) {
-  const xs = [...new Set(lists.flatMap((steps) => steps || []))].sort((a, b) => a - b);
-  const places = new Map(xs.map((step, place) => [step, place]));
-  /**
-   * @param {number[] | null} steps
-   * @param {(number | null)[]} values
-   */
-  const over = (steps, values) => {
-    /** @type {(number | null | undefined)[]} */
-    const all = new Array(xs.length).fill(undefined);
-    for (const [i, step] of (steps || []).entries()) all[places.get(step) ?? 0] = values[i];
-    return all;
-  };
-  return { xs, over };
-}
 
 /**
- * drawBands draws mean, upper and lower line of each group.
+ * drawingOf lays out what the plot draws: the groups' bands and means, or the trials' lines.
  * @param {Bands} found
- * @param {string} spread "range" for the smallest and largest value, else the deviation
+ * @param {Schema} schema
+ * @param {Look} look
  */
-function drawBands(found, spread) {
-  const { xs, over } = axisOf(found.bands.map((band) => band.steps));
+function drawingOf(found, schema, look) {
+  const names = namesOf(found, schema);
+  const bands = found.bands.map((band, i) => ({
+    ...band,
+    name: names[i],
+    scale: look.byTime ? secondsPerStep(band) : 1,
+  }));
+  const laid = look.single ? drawLines(bands, look) : drawBands(bands, look);
+  /** @type {Item[]} */
+  const items = laid.places.map((series, i) => ({
+    name: bands[i].name,
+    detail: `(${count(bands[i].trials - bands[i].without)} of ${counted(bands[i].of, "trial")})`,
+    stroke: colour(i),
+    dash: dash(i),
+    series,
+  }));
+  const { xs, bands: areas, series } = laid;
+  return { xs, bands: areas, series, items: items.filter((item) => item.series.length > 0) };
+}
+
+/**
+ * @param {Bands} found
+ * @param {Schema} schema
+ */
+const namesOf = ({ by, bands }, schema) =>
+  groupNames(
+    by,
+    schema,
+    bands.map((band) => band.values),
+  );
+
+/** @typedef {Band & {name: string, scale: number}} NamedBand scale is that of the steps */
+
+/**
+ * secondsPerStep is a trial's mean duration over its last step.
+ * @param {Band} band
+ */
+function secondsPerStep({ seconds, last_step: last }) {
+  return seconds && last ? seconds / last : NaN;
+}
+
+/**
+ * scaled converts steps to the plot's axis; none if the time is not known.
+ * @param {number[] | null} steps
+ * @param {number} scale
+ */
+const scaled = (steps, scale) =>
+  Number.isNaN(scale) ? [] : (steps || []).map((step) => step * scale);
+
+/**
+ * drawBands draws the mean of each group, and upper and lower line of the first ones.
+ * @param {NamedBand[]} list
+ * @param {Look} look
+ */
+function drawBands(list, { spread, smoothing }) {
+  const { xs, over } = axisOf(list.map(({ steps, scale }) => scaled(steps, scale)));
   /** @type {Series[]} */
   const series = [];
   /** @type {uPlot.Band[]} */
   const bands = [];
-  for (const [i, band] of found.bands.entries()) {
-    const { steps, mean } = band;
+  /** @type {number[][]} */
+  const places = [];
+  for (const [i, band] of list.entries()) {
+    const steps = scaled(band.steps, band.scale);
     const { low, high } = spread === "range" ? band : deviationOf(band);
     const stroke = colour(i);
-    const edge = { stroke: rgba(stroke, 0.35), width: 0.6 };
-    const first = series.length + 1; // the plot's first series are the steps
-    series.push(
-      { label: "upper", ...edge, values: over(steps, high) },
-      { label: "lower", ...edge, values: over(steps, low) },
-      {
-        label: "mean",
-        stroke,
-        dash: dash(i),
-        width: 2,
-        values: over(steps, mean),
-        points: steps?.length === 1,
-      },
-    );
-    bands.push({ series: [first, first + 1], fill: rgba(stroke, 0.16) });
+    const first = series.length;
+    /** @param {(number | null)[]} values */
+    const smoothed = (values) => over(steps, smooth(values, smoothing));
+    series.push({
+      label: "mean",
+      stroke,
+      dash: dash(i),
+      width: 2,
+      values: smoothed(band.mean),
+      points: steps.length === 1,
+    });
+    if (i < mostBands) {
+      const edge = { stroke: rgba(stroke, 0.35), width: 0.6 };
+      series.push({ label: "upper", ...edge, values: smoothed(high) });
+      series.push({ label: "lower", ...edge, values: smoothed(low) });
+      // the plot's first series are the steps
+      bands.push({ series: [first + 2, first + 3], fill: rgba(stroke, 0.16) });
+    }
+    places.push(series.slice(first).map((_, k) => first + k));
   }
-  return { xs, series, bands };
+  return { xs, series, bands, places };
 }
 
 /**
@@ -276,19 +344,29 @@ function deviationOf({ steps, mean, sd, low, high }) {
 
 /**
  * drawLines draws the curve of each trial, in the colour of its group.
- * @param {Bands} found
+ * @param {NamedBand[]} list
+ * @param {Look} look
  */
-function drawLines(found) {
-  const curves = found.bands.flatMap((band, i) =>
-    (band.curves || []).map((curve) => ({ ...curve, stroke: rgba(colour(i), 0.7) })),
+function drawLines(list, { smoothing }) {
+  const curves = list.flatMap((band, group) =>
+    (band.curves || []).map(({ steps, values }) => ({
+      group,
+      steps: scaled(steps, band.scale),
+      values: smooth(values, smoothing),
+    })),
   );
   const { xs, over } = axisOf(curves.map((curve) => curve.steps));
-  const series = curves.map(({ stroke, steps, values }) => ({
+  const series = curves.map(({ group, steps, values }) => ({
     label: "trial",
-    stroke,
+    stroke: rgba(colour(group), 0.7),
     width: 1,
     values: over(steps, values),
     points: steps.length === 1,
   }));
-  return { xs, bands: [], series };
+  /** @type {uPlot.Band[]} */
+  const bands = [];
+  const places = list.map((_, group) =>
+    [...curves.keys()].filter((place) => curves[place].group === group),
+  );
+  return { xs, series, bands, places };
 }

@@ -113,11 +113,11 @@ function Rows({ page, id, schema, metric, goal, otherMetrics, order, stale }) {
       }}
     />`;
   const columns = [
+    head("mean", metric + " mean ± sd", goal === "maximize"),
+    head("best", "best", goal === "maximize"),
     ...shown.map((place) => head(page.by[place], page.by[place], false)),
     head("count", "trials", true),
     "excluded",
-    head("mean", metric + " mean ± sd", goal === "maximize"),
-    head("best", "best", goal === "maximize"),
     ...otherMetrics.map(numeric),
     "curves",
   ];
@@ -127,21 +127,21 @@ function Rows({ page, id, schema, metric, goal, otherMetrics, order, stale }) {
       const { mean } = statistics;
       const where = page.by.map((name, place) => whereOf(name, group.values[place]));
       return html`<tr key=${group.first}>
+        <td class=${mean !== null && mean === bestMean ? "num best" : "num"}>
+          <${Mean} statistics=${statistics} />
+        </td>
+        <td class="num"><${Best} id=${id} statistics=${statistics} goal=${goal} /></td>
         ${shown.map((place, i) => {
           const value = group.values[place];
           if (i > 0) return html`<td key=${place}><${Value} value=${value} /></td>`;
           return html`<td key=${place}>
-            <a href=${hrefOf(["sweep", id], { where })} title="These trials">
+            <a href=${hrefOf(["sweep", id, "trials"], { where })} title="These trials">
               ${value === null ? html`<${None} />` : number(value, 6)}
             </a>
           </td>`;
         })}
         <td class="num">${count(group.count)}</td>
         <td><${Excluded} states=${group.states} n=${statistics.n} /></td>
-        <td class=${mean !== null && mean === bestMean ? "num best" : "num"}>
-          <${Mean} statistics=${statistics} />
-        </td>
-        <td class="num"><${Best} id=${id} statistics=${statistics} goal=${goal} /></td>
         ${others.map((one, i) => html`<td key=${i} class="num"><${Mean} statistics=${one} /></td>`)}
         <td><a href=${hrefOf(["sweep", id, "curves"], { where })}>curves</a></td>
       </tr>`;
@@ -157,7 +157,7 @@ function Best({ id, statistics, goal }) {
 }
 
 /** @param {{statistics: Statistics}} props */
-function Mean({ statistics: { mean, sd, n } }) {
+export function Mean({ statistics: { mean, sd, n } }) {
   if (mean === null) return html`<${None} />`;
   return html`<span title=${`${exact(mean)} over ${n}`}>
     ${number(mean, 5)}

@@ -99,7 +99,7 @@ function Parameters({ list, id, metric }) {
 }
 
 /** @param {{part: number, fill: string}} props */
-function Bar({ part, fill }) {
+export function Bar({ part, fill }) {
   const width = Math.max(220 * Math.min(part, 1), part > 0 ? 1.5 : 0);
   return html`
     <svg width="220" height="14" viewBox="0 0 220 14" aria-hidden="true">

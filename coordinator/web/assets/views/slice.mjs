@@ -84,7 +84,9 @@ function Numbers({ slice, id, parameter, metric }) {
       const name = () => {
         if (level.missing) return html`<${None} />`;
         if (level.low !== undefined) return levelText(level, 4);
-        const href = hrefOf(["sweep", id], { where: [...where, whereOf(parameter, level.value)] });
+        const href = hrefOf(["sweep", id, "trials"], {
+          where: [...where, whereOf(parameter, level.value)],
+        });
         return html`<a href=${href}>${number(level.value, 6)}</a>`;
       };
       return html`<tr key=${cell.levels[0]}>

@@ -12,7 +12,7 @@ import { filterOf } from "../lib/filter.mjs";
 import { counted } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
-import { severalValues } from "../lib/schema.mjs";
+import { goalOf, severalValues } from "../lib/schema.mjs";
 
 /** @import { Column, Page } from "../../api" */
 /** @import { Order } from "../components/table.mjs" */
@@ -29,10 +29,7 @@ export function Trials({ sweep, schema, version }) {
   const columns = columnsOf(query, schema);
   const filter = filterOf(query);
   const offset = Number(query.get("offset") || 0);
-  const order = {
-    sort: query.get("sort") || "index",
-    descending: query.get("descending") === "1",
-  };
+  const order = orderOf(query, schema);
   const parameters = { ...filter, column: columns, ...order, offset, limit: pageSize };
   const { answer, error, stale } = useAnswer(`sweeps/${sweep.id}/trials`, parameters, version);
   const page = answer && answer.answer;
@@ -66,7 +63,22 @@ export function Trials({ sweep, schema, version }) {
 }
 
 /**
- * columnsOf are the chosen columns: by default what varies, and the metrics with a goal.
+ * orderOf is the chosen order: by default the best trials come first.
+ * @param {URLSearchParams} query
+ * @param {Schema} schema
+ * @returns {Order}
+ */
+function orderOf(query, schema) {
+  const { mainMetric } = schema;
+  const sort = query.get("sort") || mainMetric || "index";
+  const isDown = sort === mainMetric && goalOf(schema, sort) === "maximize";
+  const descending = query.has("descending") ? query.get("descending") === "1" : isDown;
+  return { sort, descending };
+}
+
+/**
+ * columnsOf are the chosen columns: by default the objective, what varies, and the other metrics
+ * with a goal.
  * @param {URLSearchParams} query
  * @param {Schema} schema
  */
@@ -76,7 +88,9 @@ function columnsOf(query, schema) {
   const withGoal = schema.metrics.filter((name) => schema.goals[name]);
   const metrics = [...new Set([schema.mainMetric, ...withGoal])].filter(Boolean);
   const shown = metrics.length ? metrics : schema.metrics;
-  return [...schema.varying.slice(0, 10), ...shown.slice(0, 5), "seconds"];
+  const [objective, ...others] = shown.slice(0, 5);
+  const all = [objective, ...schema.varying.slice(0, 10), ...others, "seconds"];
+  return all.filter(Boolean);
 }
 
 /**
@@ -93,7 +107,7 @@ function Rows({ page, label, id, schema, columns, order, stale }) {
   /** @param {string} name */
   const sortBy = (name) => {
     const descending = order.sort === name ? !order.descending : schema.goals[name] === "maximize";
-    changeRoute({ sort: name, descending, offset: null }, true);
+    changeRoute({ sort: name, descending: descending ? "1" : "0", offset: null }, true);
   };
   /**
    * @param {string} name
