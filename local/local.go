@@ -60,19 +60,11 @@ func (e *InterruptedError) Error() string {
 // everything down again when it is finished or ctx ends. With fresh, an unfinished sweep of
 // the same submission is not resumed.
 func Run(ctx context.Context, o Options, submission *sweep.Submission, fresh bool) (*sweep.SweepRecord, error) {
-	broker, err := startBroker(o.Home)
+	broker, w, c, err := o.bringUp(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer broker.Close()
-	w, err := wire.New(broker.conn, wire.Options{JobsInMemory: true, Logger: o.Logger})
-	if err != nil {
-		return nil, err
-	}
-	c, err := o.coordinator(ctx, w)
-	if err != nil {
-		return nil, err
-	}
 	id, err := o.submit(ctx, c, submission, fresh)
 	if err != nil {
 		return nil, err
@@ -85,7 +77,39 @@ func Run(ctx context.Context, o Options, submission *sweep.Submission, fresh boo
 	if err := o.Begun(c, record); err != nil {
 		return nil, err
 	}
-	return o.train(ctx, w, c, record)
+	var finished *sweep.SweepRecord
+	watch := func(ctx context.Context) { o.Watch(ctx, record) }
+	interrupted, err := o.train(ctx, w, c, record.Pool, watch, func(ctx context.Context) (err error) {
+		finished, err = c.Wait(ctx, record.ID)
+		return err
+	})
+	if !interrupted {
+		return finished, err
+	}
+	counts, err := o.Store.Progress(context.WithoutCancel(ctx), record.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, &InterruptedError{counts.Done(), counts.Total()}
+}
+
+// bringUp starts a broker and returns it with a coordinator that does not run yet.
+func (o *Options) bringUp(ctx context.Context) (*broker, *wire.Wire, *coordinator.Coordinator, error) {
+	b, err := startBroker(o.Home)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	w, err := wire.New(b.conn, wire.Options{JobsInMemory: true, Logger: o.Logger})
+	if err != nil {
+		b.Close()
+		return nil, nil, nil, err
+	}
+	c, err := o.coordinator(ctx, w)
+	if err != nil {
+		b.Close()
+		return nil, nil, nil, err
+	}
+	return b, w, c, nil
 }
 
 // coordinator returns one that does not run yet, with the streams that it needs.
@@ -111,10 +135,10 @@ func (o *Options) coordinator(ctx context.Context, w *wire.Wire) (*coordinator.C
 	}), nil
 }
 
-// train runs coordinator and worker until the sweep is finished, ctx ends or one of them
-// fails.
-func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordinator,
-	record *sweep.SweepRecord) (*sweep.SweepRecord, error) {
+// train runs coordinator and worker until wait returns, one of them fails, or ctx ends, which interrupts
+// the sweeps. watch shows them meanwhile.
+func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordinator, pool string,
+	watch func(ctx context.Context), wait func(ctx context.Context) error) (interrupted bool, err error) {
 	// The worker drains before the coordinator stops, so that what it reports
 	// last is still recorded.
 	collecting, stopCollecting := context.WithCancel(context.WithoutCancel(ctx))
@@ -139,7 +163,7 @@ func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordi
 		coordinatorErr = full(c.Run(collecting))
 	})
 	hand := worker.New(worker.Options{
-		Wire: w, Launcher: o.Launcher, Pool: record.Pool, Slots: o.Slots, DataDir: o.DataDir,
+		Wire: w, Launcher: o.Launcher, Pool: pool, Slots: o.Slots, DataDir: o.DataDir,
 		CheckpointDir: filepath.Join(o.Home, "checkpoints"), Artifacts: o.Artifacts, Logger: o.Logger,
 	})
 	if logs, err := serveLogs(o.Home, hand.Log); err != nil {
@@ -156,8 +180,8 @@ func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordi
 		}
 		workerErr = hand.Run(working)
 	})
-	shown.Go(func() { o.Watch(working, record) })
-	finished, waitErr := c.Wait(working, record.ID)
+	shown.Go(func() { watch(working) })
+	waitErr := wait(working)
 	stopWorking()
 	shown.Wait()
 	workerDone.Wait()
@@ -165,19 +189,15 @@ func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordi
 	collectorDone.Wait()
 	switch {
 	case coordinatorErr != nil:
-		return nil, coordinatorErr
+		return false, coordinatorErr
 	case waitErr == nil:
-		return finished, nil
+		return false, nil
 	case diskErr != nil:
-		return nil, diskErr
+		return false, diskErr
 	case workerErr != nil:
-		return nil, workerErr
+		return false, workerErr
 	case ctx.Err() == nil:
-		return nil, waitErr
+		return false, waitErr
 	}
-	counts, err := o.Store.Progress(context.WithoutCancel(ctx), record.ID)
-	if err != nil {
-		return nil, err
-	}
-	return nil, &InterruptedError{counts.Done(), counts.Total()}
+	return true, nil
 }

@@ -107,8 +107,15 @@ func (s *Submission) CheckNames() error {
 			return err
 		}
 	}
-	return CheckText("key", s.Key, false)
+	if len(s.Purpose) > mostPurpose {
+		return fmt.Errorf("purpose %.40q…: %d bytes, of at most %d", s.Purpose, len(s.Purpose), mostPurpose)
+	}
+	return cmp.Or(CheckText("key", s.Key, false), CheckText("asked_by", s.AskedBy, false),
+		CheckText("purpose", s.Purpose, true))
 }
+
+// mostPurpose bounds the purpose of a submission, in bytes.
+const mostPurpose = 2000
 
 func (d *Description) checkNames() error {
 	if err := cmp.Or(CheckText("name", d.Name, false), CheckText("version", d.Version, false),

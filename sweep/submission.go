@@ -38,6 +38,9 @@ type Submission struct {
 	Flops float64 `json:"flops,omitempty"`
 	// Reuse reuses results of equal fingerprint from earlier sweeps.
 	Reuse bool `json:"reuse"`
+	// AskedBy and Purpose say who submitted the file, and why; empty if that is not known.
+	AskedBy string `json:"asked_by,omitempty"`
+	Purpose string `json:"purpose,omitempty"`
 }
 
 // Requirement is what trials with a data set need of a worker; key is their

@@ -93,7 +93,7 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product(), First: first, Last: last,
 		Removed: p.grid.Removed(), Checked: p.checked, Flops: p.submission.Flops, Bytes: p.maxBytes, Notes: p.notes,
 	}
-	rate, from, err := s.speedOf(cmd, p)
+	rate, from, err := s.speedOf(cmd.Context(), p)
 	if err != nil {
 		return err
 	}

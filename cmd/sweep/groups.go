@@ -293,9 +293,9 @@ func groupTable(by, metrics []string, list []*trialGroup, best, goal string) *co
 	return table
 }
 
-// object is a group as JSON has it.
-func (g *trialGroup) object(by []string, record *sweep.SweepRecord) map[string]any {
-	parameters, metrics := map[string]any{}, map[string]any{}
+// parameters are the values in which the trials of a group agree.
+func (g *trialGroup) parameters(by []string) map[string]any {
+	parameters := map[string]any{}
 	for i, name := range by {
 		if g.values[i] != "" {
 			value, err := sweep.DecodeValue([]byte(g.values[i]))
@@ -305,6 +305,12 @@ func (g *trialGroup) object(by []string, record *sweep.SweepRecord) map[string]a
 			parameters[name] = value
 		}
 	}
+	return parameters
+}
+
+// object is a group as JSON has it.
+func (g *trialGroup) object(by []string, record *sweep.SweepRecord) map[string]any {
+	metrics := map[string]any{}
 	for name, s := range g.metrics {
 		if s.n > 0 {
 			value, index := s.best(goalOf(record, name))
@@ -312,7 +318,7 @@ func (g *trialGroup) object(by []string, record *sweep.SweepRecord) map[string]a
 				"best_trial": index}
 		}
 	}
-	return map[string]any{"parameters": parameters, "trials": g.trials, "completed": g.completed,
+	return map[string]any{"parameters": g.parameters(by), "trials": g.trials, "completed": g.completed,
 		"diverged": g.diverged, "failed": g.failed, "metrics": metrics}
 }
 

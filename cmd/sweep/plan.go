@@ -48,6 +48,8 @@ type planOptions struct {
 	// own says that the trials run here, for the person who asks: their program is
 	// started as from a shell.
 	own bool
+	// roots, if not nil, are the only directories whose programs may run.
+	roots []string
 }
 
 func (o *planOptions) addFlags(f *pflag.FlagSet) {
@@ -83,6 +85,11 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 	launcher, err := s.newLauncher(log)
 	if err != nil {
 		return nil, err
+	}
+	if options.roots != nil {
+		if err := restrictScripts(launcher, options.roots); err != nil {
+			return nil, err
+		}
 	}
 	source := options.source
 	if source == nil {
@@ -139,6 +146,31 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 		return nil, decoded.Locate(err)
 	}
 	return p, nil
+}
+
+// planText is readPlan for the text of a sweep file that a client has sent; errors call it "sweep file". Its
+// program may only be in one of the directories roots.
+func (s *settings) planText(ctx context.Context, text string, roots []string, log *slog.Logger) (p *plan, err error) {
+	const path = "sweep file"
+	source := []byte(text)
+	name, err := file.Trainer(path, source)
+	if err != nil {
+		return nil, err
+	}
+	if name != sweep.ScriptTrainer {
+		return s.readPlan(ctx, path, planOptions{source: source}, log)
+	}
+	if len(roots) == 0 {
+		return nil, fmt.Errorf("%s: programs are not run from here: set the directories that have them with "+
+			"--script-dir", path)
+	}
+	for _, root := range roots { // the first that has the program
+		p, err = s.readPlan(ctx, path, planOptions{source: source, directory: root, roots: roots}, log)
+		if err == nil {
+			break
+		}
+	}
+	return p, err
 }
 
 // prepare reads the file of a sweep that is to be submitted, and prints its notes.

@@ -198,7 +198,7 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 	}
 	options.plan.source = text
 	options.checked = func(planned *plan) error {
-		rate, from, err := s.speedOf(cmd, planned)
+		rate, from, err := s.speedOf(cmd.Context(), planned)
 		if err != nil {
 			return err
 		}

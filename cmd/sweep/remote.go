@@ -102,7 +102,12 @@ func (s *settings) openLocal(ctx context.Context) (*localStore, error) {
 
 // with opens what a command reads or changes, runs do on it, and closes it.
 func with[R reader](cmd *cobra.Command, open func(ctx context.Context) (R, error), do func(results R) error) error {
-	results, err := open(cmd.Context())
+	return using(cmd.Context(), open, do)
+}
+
+// using is with for callers that are no command.
+func using[R reader](ctx context.Context, open func(ctx context.Context) (R, error), do func(results R) error) error {
+	results, err := open(ctx)
 	if err != nil {
 		return err
 	}

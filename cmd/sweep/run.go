@@ -121,22 +121,11 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 			return err
 		}
 	}
-	unlock, err := lockHome(home)
+	results, lead, release, err := s.leadLocal(ctx, home, "sweep run", console)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	results, err := s.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = results.Close() }() // everything is committed by then
-	lead, err := local.Lead(ctx, results, holder("sweep run"), console)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lead.Resign(context.WithoutCancel(ctx)) }() // the process's end gives it up too
-
+	defer release()
 	artifacts, err := s.openArtifacts(nil, log)
 	if err != nil {
 		return err
@@ -166,6 +155,30 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		fmt.Fprintln(cmd.ErrOrStderr(), "the dashboard stops with the run; \"sweep ui\" serves the results")
 	}
 	return conclude(cmd, results, record, options.conclude)
+}
+
+// leadLocal opens the database of the settings and takes its lead for this process, the only one that runs
+// sweeps in the state directory home, until release is called. Notes go to out.
+func (s *settings) leadLocal(ctx context.Context, home, what string, out io.Writer) (results sweep.Store,
+	lead sweep.Lead, release func(), err error) {
+	unlock, err := lockHome(home)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if results, err = s.openStore(ctx); err != nil {
+		unlock()
+		return nil, nil, nil, err
+	}
+	if lead, err = local.Lead(ctx, results, holder(what), out); err != nil {
+		_ = results.Close() // the first error is the one that matters
+		unlock()
+		return nil, nil, nil, err
+	}
+	return results, lead, func() {
+		_ = lead.Resign(context.WithoutCancel(ctx)) // the process's end gives it up too
+		_ = results.Close()                         // everything is committed by then
+		unlock()
+	}, nil
 }
 
 // localRun is a run in this process, and its dashboard.

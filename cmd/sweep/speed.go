@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"sweep/model"
 	"sweep/sweep"
 	"sweep/sweep/progress"
@@ -15,12 +13,12 @@ import (
 // speedOf estimates how fast a core of this machine trains, in flop a second of the trainer's estimates,
 // from earlier trials of a plan's trainer or a second of training, and says which. The rate is 0 if
 // neither is possible. The error is that of an interruption.
-func (s *settings) speedOf(cmd *cobra.Command, p *plan) (rate float64, from string, err error) {
+func (s *settings) speedOf(ctx context.Context, p *plan) (rate float64, from string, err error) {
 	if p.submission.Flops <= 0 {
 		return 0, "", nil
 	}
-	_ = with(cmd, s.openReader, func(results reader) (err error) { // expand works without a store
-		rate, err = progress.Speed(cmd.Context(), results, p.submission.Description.Name)
+	_ = using(ctx, s.openReader, func(results reader) (err error) { // expand works without a store
+		rate, err = progress.Speed(ctx, results, p.submission.Description.Name)
 		return err
 	})
 	if rate > 0 {
@@ -31,14 +29,14 @@ func (s *settings) speedOf(cmd *cobra.Command, p *plan) (rate float64, from stri
 	}
 	tried := make(chan float64, 1)
 	go func() { // a step of a large network takes minutes: it is not waited for
-		rate, _ := s.tryOut(cmd.Context(), p) // what is wrong with the trainer shows when it is run
+		rate, _ := s.tryOut(ctx, p) // what is wrong with the trainer shows when it is run
 		tried <- rate
 	}()
 	select {
 	case rate := <-tried:
-		return rate, "a second of training", cmd.Context().Err()
-	case <-cmd.Context().Done():
-		return 0, "", cmd.Context().Err()
+		return rate, "a second of training", ctx.Err()
+	case <-ctx.Done():
+		return 0, "", ctx.Err()
 	}
 }
 

@@ -103,7 +103,7 @@ Exit codes: 0 done, 4 no such sweep.`,
 				return usageError("--wide and --json exclude each other: JSON always has everything")
 			}
 			return with(cmd, s.openReader, func(results reader) error {
-				list, err := statusOf(cmd, results, args)
+				list, err := statusOf(cmd.Context(), results, cmd.ErrOrStderr(), args)
 				if err != nil {
 					return err
 				}
@@ -124,32 +124,32 @@ Exit codes: 0 done, 4 no such sweep.`,
 	return cmd
 }
 
-// statusOf is the status of the sweep that args name, or of all.
-func statusOf(cmd *cobra.Command, results reader, args []string) ([]sweepStatus, error) {
+// statusOf is the status of the sweep that args name, or of all. It writes remarks to notes.
+func statusOf(ctx context.Context, results reader, notes io.Writer, args []string) ([]sweepStatus, error) {
 	var records []sweep.SweepRecord
 	if len(args) > 0 {
-		record, err := results.Sweep(cmd.Context(), args[0])
+		record, err := results.Sweep(ctx, args[0])
 		if err != nil {
 			return nil, err
 		}
 		records = append(records, *record)
 	} else {
 		var err error
-		if records, err = results.Sweeps(cmd.Context()); err != nil {
+		if records, err = results.Sweeps(ctx); err != nil {
 			return nil, err
 		}
 	}
 	list := make([]sweepStatus, 0, len(records))
-	rests := atRest(cmd.Context(), results)
-	losses, err := lossesOf(cmd.Context(), results)
+	rests := atRest(ctx, results)
+	losses, err := lossesOf(ctx, results)
 	if err != nil { // a coordinator of an older version does not know of them
-		fmt.Fprintln(cmd.ErrOrStderr(), "cannot show trials whose workers vanished:", err)
+		fmt.Fprintln(notes, "cannot show trials whose workers vanished:", err)
 	}
 	for _, r := range records {
 		if r.State == sweep.SweepActive && r.Reason == "" {
 			r.Reason = rests
 		}
-		counts, err := results.Progress(cmd.Context(), r.ID)
+		counts, err := results.Progress(ctx, r.ID)
 		if err != nil {
 			return nil, err
 		}

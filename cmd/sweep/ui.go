@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -185,21 +183,12 @@ func (s *settings) extender(log *slog.Logger,
 	extend func(ctx context.Context, id string, submission *sweep.Submission) (int64, error)) func(ctx context.Context,
 	id, source string) (int64, error) {
 	return func(ctx context.Context, id, source string) (int64, error) {
-		dir, err := os.MkdirTemp("", "sweep-extension-")
-		if err != nil {
-			return 0, err
-		}
-		defer func() { _ = os.RemoveAll(dir) }() // a sweep file of some lines
-		path := filepath.Join(dir, "extension.yaml")
-		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
-			return 0, err
-		}
-		if name, err := file.Trainer(path, []byte(source)); err == nil && name == sweep.ScriptTrainer {
+		if name, err := file.Trainer("sweep file", []byte(source)); err == nil && name == sweep.ScriptTrainer {
 			return 0, errors.New(`a sweep of programs must be extended where its program is, with "sweep extend"`)
 		}
-		p, err := s.readPlan(ctx, path, planOptions{}, log)
+		p, err := s.planText(ctx, source, nil, log)
 		if err != nil {
-			return 0, errors.New(strings.ReplaceAll(err.Error(), path, "sweep file"))
+			return 0, err
 		}
 		p.submission.Reuse = true
 		return extend(ctx, id, p.submission)

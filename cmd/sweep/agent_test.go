@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// agent is a client of a "sweep mcp", with the SDK's own client.
+type agent struct {
+	t *testing.T
+	*mcp.ClientSession
+	cmd *exec.Cmd
+}
+
+// newAgent starts "sweep mcp" and a session with it.
+func newAgent(t *testing.T, home string, args ...string) *agent {
+	t.Helper()
+	cmd := program(t, home, append([]string{"mcp"}, args...)...)
+	cmd.Stderr = t.Output()
+	return connectAgent(t, cmd, &mcp.CommandTransport{Command: cmd, TerminateDuration: patience})
+}
+
+// connectAgent begins a session over a transport.
+func connectAgent(t *testing.T, cmd *exec.Cmd, transport mcp.Transport) *agent {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "7"}, nil)
+	session, err := client.Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() }) // a test that ends it looks at the error
+	return &agent{t, session, cmd}
+}
+
+// answer calls a tool and returns its text and whether it is an error.
+func (a *agent) answer(tool string, arguments any) (text string, failed bool) {
+	a.t.Helper()
+	result, err := a.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		return err.Error(), true
+	}
+	return result.Content[0].(*mcp.TextContent).Text, result.IsError
+}
+
+// object is what a tool is called with.
+type object map[string]any
+
+// call calls a tool and decodes its structured answer.
+func call[Answer any](a *agent, tool string, arguments object) (out Answer) {
+	a.t.Helper()
+	text, failed := a.answer(tool, arguments)
+	if failed {
+		a.t.Fatalf("%s %v: %s", tool, arguments, text)
+	}
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		a.t.Fatalf("%s: %v in %s", tool, err, text)
+	}
+	return out
+}
+
+// refused calls a tool, whose error must contain a text.
+func (a *agent) refused(tool string, arguments object, want string) {
+	a.t.Helper()
+	if text, failed := a.answer(tool, arguments); !failed || !strings.Contains(text, want) {
+		a.t.Errorf("%s %v: %q, expected an error with %q", tool, arguments, text, want)
+	}
+}
+
+// agentFile is a sweep of 12 trials with curves.
+const agentFile = `
+name: valley
+trainer: noop
+replicates: 2
+parameters:
+  x: {values: [0, 2]}
+  y: {values: [0, 1, 3]}
+  points: {value: 500}
+`
+
+// tools lists the names of a client's tools.
+func (a *agent) tools() (names []string) {
+	a.t.Helper()
+	list, err := a.ListTools(context.Background(), nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// documentedTools are the tools of the table in docs/agents.md, those that read and those that change.
+func documentedTools(t *testing.T) (readers, changers []string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+) \\| (yes)? *\\|").FindAllStringSubmatch(string(page), -1) {
+		names := strings.Split(strings.Trim(row[1], "`"), "`, `")
+		if row[2] == "" {
+			readers = append(readers, names...)
+		} else {
+			changers = append(changers, names...)
+		}
+	}
+	return readers, changers
+}
+
+// What an agent does with a sweep, from the file to its last trial.
+func TestAgentOnOneMachine(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, t.TempDir(), "--allow-changes", "--slots", "2")
+	readers, changers := documentedTools(t)
+	if want := slices.Sorted(slices.Values(slices.Concat(readers, changers))); !slices.Equal(a.tools(), want) {
+		t.Errorf("tools %v, documented %v", a.tools(), want)
+	}
+	a.refused("status", object{}, "no sweep yet")
+	a.refused("describe_trainer", object{"trainer": "noop", "names": []string{"nothing"}}, "no parameter or metric nothing")
+	described := call[trainerAnswer](a, "describe_trainer", object{"trainer": "noop", "names": []string{"points"}})
+	if len(described.Parameters) != 1 || !strings.Contains(described.Parameters[0].Doc, "falls towards") {
+		t.Errorf("described as %+v", described)
+	}
+	if checked := call[checkAnswer](a, "check", object{"file": agentFile}); checked.Trials != 12 {
+		t.Errorf("checked as %+v", checked)
+	}
+	a.refused("check", object{"file": strings.Replace(agentFile, "points", "pints", 1)},
+		`sweep file:8:3: parameters.pints: trainer noop has no such parameter (did you mean "points"?)`)
+	a.refused("submit", object{"file": agentFile, "purpose": " "}, "say why")
+	a.refused("submit", object{"file": agentFile}, `missing properties: ["purpose"]`)
+	a.refused("submit", object{"file": "program: train.py\nparameters: {lr: {value: 1}}\n", "purpose": "mischief"},
+		"--script-dir")
+
+	submission := object{"file": agentFile, "purpose": "find the lowest point", "key": "once"}
+	done := call[submitAnswer](a, "submit", submission)
+	if done.Trials != 12 || call[submitAnswer](a, "submit", submission).Sweep != done.Sweep {
+		t.Errorf("submitted as %+v, and again", done)
+	}
+	status := call[statusAnswer](a, "status", object{"wait_seconds": 300})
+	if status.State != "finished" || status.Progress.Completed != 12 || status.Metric != "value" ||
+		status.Purpose != "find the lowest point" || !strings.HasPrefix(status.AskedBy, `mcp "tester 7" for `) ||
+		!slices.Equal(status.Parameters, []string{"x", "y", "seed"}) {
+		t.Errorf("status %+v", status)
+	}
+	best := call[bestAnswer](a, "best", object{"limit": 3})
+	if len(best.Trials) != 3 || best.Goal != "minimize" || *best.Trials[0].Metrics["value"] > *best.Trials[1].Metrics["value"] ||
+		best.Trials[0].Parameters["x"] != 0.0 || best.Trials[0].Parameters["points"] != nil {
+		t.Errorf("best %+v", best)
+	}
+	groups := call[compareAnswer](a, "compare", object{"by": []string{"x"}})
+	if len(groups.Groups) != 2 || groups.Groups[0].Trials != 6 || groups.Groups[0].Parameters["x"] != 0.0 ||
+		groups.Groups[0].Metrics["value"].BestTrial != best.Trials[0].Index {
+		t.Errorf("groups %+v", groups)
+	}
+	first := call[trialsAnswer](a, "trials", object{"limit": 7})
+	second := call[trialsAnswer](a, "trials", object{"limit": 7, "after": *first.Next})
+	if len(first.Trials) != 7 || *first.Next != 6 || len(second.Trials) != 5 || second.Next != nil {
+		t.Errorf("pages %+v and %+v", first, second)
+	}
+	curves := call[curvesAnswer](a, "curves", object{"trials": []int{0, 11}, "samples": 5})
+	if len(curves.Curves) != 2 || curves.Curves[1].Of != 500 ||
+		!slices.Equal(curves.Curves[0].Steps, []int64{1, 125, 250, 375, 500}) {
+		t.Errorf("curves %+v", curves)
+	}
+	a.refused("curves", object{"trials": []int{0}, "metrics": []string{"loss"}}, "no curve of loss")
+	if logs := call[logsAnswer](a, "logs", object{"trial": 3}); logs.Omitted != 0 {
+		t.Errorf("logs %+v", logs)
+	}
+	rows := call[sqlAnswer](a, "sql", object{"statement": "SELECT trial_index, value FROM t ORDER BY value", "sweep": "latest",
+		"limit": 4})
+	if len(rows.Rows) != 4 || !rows.More || rows.Rows[0][0] != float64(best.Trials[0].Index) {
+		t.Errorf("rows %+v", rows)
+	}
+	a.refused("sql", object{"statement": "DELETE FROM sweeps"}, "read")
+	a.refused("cancel", object{"sweep": ""}, "name the sweep")
+	a.refused("cancel", object{"sweep": "nonsense"}, "no id begins with it")
+
+	long := strings.NewReplacer("valley", "long", "{value: 500}", "{value: 0}\n  milliseconds: {value: 86400000}").Replace(agentFile)
+	call[submitAnswer](a, "submit", object{"file": long, "purpose": "to be cancelled"})
+	await(t, "two running trials", func() bool {
+		return call[statusAnswer](a, "status", object{"sweep": "long"}).Progress.Running == 2
+	})
+	if state := call[stateAnswer](a, "pause", object{"sweep": "long"}); state.State != "paused" {
+		t.Errorf("paused: %+v", state)
+	}
+	if state := call[stateAnswer](a, "resume", object{"sweep": "long"}); state.State != "active" {
+		t.Errorf("resumed: %+v", state)
+	}
+	one := call[changeAnswer](a, "cancel", object{"sweep": "long", "trials": []int{5}})
+	if one.Trials != 1 {
+		t.Errorf("cancelled one: %+v", one)
+	}
+	call[changeAnswer](a, "cancel", object{"sweep": "long"})
+	status = call[statusAnswer](a, "status", object{"sweep": "long"})
+	if status.State != "cancelled" || status.Progress.Cancelled != 12 {
+		t.Errorf("cancelled: %+v", status)
+	}
+	more := strings.Replace(agentFile, "[0, 2]", "[-1]", 1)
+	added := call[changeAnswer](a, "extend", object{"sweep": "valley", "file": more, "purpose": "look to the left"})
+	if status = call[statusAnswer](a, "status", object{"sweep": "valley", "wait_seconds": 300}); added.Trials != 6 ||
+		status.Progress.Completed != 18 {
+		t.Errorf("extended by %+v to %+v", added, status)
+	}
+	if list := call[listAnswer](a, "list", object{"limit": 1}); list.Sweeps[0].Name != "long" || list.Next == "" ||
+		call[listAnswer](a, "list", object{"after": list.Next}).Sweeps[0].Name != "valley" {
+		t.Errorf("list %+v", list)
+	}
+	if err := a.Close(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// Without --allow-changes there are no tools that change anything.
+func TestAgentReadsByDefault(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	if _, stderr, code := output(t, home, "run", write(t, home, "valley.yaml", agentFile)); code != 0 {
+		t.Fatal(stderr)
+	}
+	a := newAgent(t, home)
+	readers, _ := documentedTools(t)
+	if slices.Sort(readers); !slices.Equal(a.tools(), readers) {
+		t.Errorf("tools %v, documented %v", a.tools(), readers)
+	}
+	a.refused("cancel", object{"sweep": "latest"}, "unknown tool")
+	if status := call[statusAnswer](a, "status", object{}); status.Progress.Completed != 12 {
+		t.Errorf("status %+v", status)
+	}
+	for uri, want := range map[string]string{
+		"sweep://docs/sweep-files.md": "# ", "sweep://sweeps/latest": "name: valley", "sweep://schema/noop": `"milliseconds"`,
+	} {
+		read, err := a.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || !strings.Contains(read.Contents[0].Text, want) {
+			t.Errorf("%s: %v, %v", uri, read, err)
+		}
+	}
+	if _, err := a.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "sweep://sweeps/none"}); err == nil {
+		t.Error("a sweep that does not exist has a file")
+	}
+}
+
+// A server that is killed again and again ends with the table of one that is not.
+func TestKilledAgentServerGoesOn(t *testing.T) {
+	t.Parallel()
+	file := strings.NewReplacer("replicates: 2", "replicates: 8", "{value: 500}", "{value: 3}\n  milliseconds: {value: 20}").
+		Replace(agentFile)
+	undisturbed := t.TempDir()
+	if _, stderr, code := output(t, undisturbed, "run", write(t, undisturbed, "file.yaml", file)); code != 0 {
+		t.Fatal(stderr)
+	}
+	home := t.TempDir()
+	submission := object{"file": file, "purpose": "survive", "key": "the only one"}
+	for kills := 1; ; kills++ {
+		a := newAgent(t, home, "--allow-changes", "--slots", "2")
+		call[submitAnswer](a, "submit", submission)
+		status := call[statusAnswer](a, "status", object{})
+		for status.State == "active" && status.Progress.Completed < int64(12*kills) {
+			status = call[statusAnswer](a, "status", object{})
+		}
+		if status.State == "finished" {
+			break
+		}
+		if err := a.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Close() // it was killed
+	}
+	if got, want := digests(t, home), digests(t, undisturbed); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sweep/sweep"
+)
+
+// addChanges adds the tools that change sweeps.
+func (a *agentTools) addChanges(server *mcp.Server) {
+	addChanger(server, "submit", "Submit the text of a sweep file, and say why. Answers at once; status waits for "+
+		"the end.", a.submit)
+	addChanger(server, "extend", "Add the grid points of a sweep file to a sweep. Points that have a result in it are "+
+		"not run again.", a.extend)
+	addChanger(server, "cancel", "Cancel a sweep, or some of its trials. Results are kept.",
+		changing(a, "cancelled", false, func(ctx context.Context, t target, id string) (int64, error) {
+			stopped, err := t.Cancel(ctx, id)
+			return int64(stopped), err
+		}, target.CancelNamed))
+	addChanger(server, "retry", "Run the failed and cancelled trials of a sweep again, or some of them.",
+		changing(a, "retried", true, func(ctx context.Context, t target, id string) (int64, error) {
+			return t.Retry(ctx, id)
+		}, target.RetryNamed))
+	addChanger(server, "pause", "Start no further trials of a sweep. Running ones continue to their results.",
+		a.changeState(false, target.Pause))
+	addChanger(server, "resume", "Resume a paused sweep.", a.changeState(true, target.Resume))
+}
+
+// addChanger adds a tool that changes sweeps. who is the name of the client.
+func addChanger[In, Out any](server *mcp.Server, name, description string,
+	answer func(ctx context.Context, who string, in *In) (*Out, error)) {
+	closed, destroys := false, name == "cancel"
+	mcp.AddTool(server, &mcp.Tool{Name: name, Description: description,
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &destroys, OpenWorldHint: &closed}},
+		func(ctx context.Context, request *mcp.CallToolRequest, in In) (*mcp.CallToolResult, *Out, error) {
+			who := "client"
+			if p := request.Session.InitializeParams(); p != nil && p.ClientInfo != nil && p.ClientInfo.Name != "" {
+				who = strings.TrimSpace(p.ClientInfo.Name + " " + p.ClientInfo.Version)
+			}
+			out, err := answer(ctx, who, &in)
+			return nil, out, err
+		})
+}
+
+// plan checks the text of a sweep file.
+func (a *agentTools) plan(ctx context.Context, text string) (*plan, error) {
+	return a.settings.planText(ctx, text, a.options.scriptDirs, a.log)
+}
+
+// asker says on whose behalf a client submits.
+func (a *agentTools) asker(who string) string {
+	if a.token != "" {
+		return fmt.Sprintf("%s%.100q with token %s", askedOverMCP, who, a.token)
+	}
+	return fmt.Sprintf("%s%.100q for %s", askedOverMCP, who, userName())
+}
+
+// userName is the name of the user who runs this process.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown user"
+}
+
+type submitRequest struct {
+	File    string `json:"file" jsonschema:"text of the sweep file"`
+	Purpose string `json:"purpose" jsonschema:"why the sweep is run, for the people who read its results"`
+	Fresh   bool   `json:"fresh,omitempty" jsonschema:"train again what earlier sweeps have results of"`
+	Key     string `json:"key,omitempty" jsonschema:"name of this submission: the same key never submits twice"`
+}
+
+type submitAnswer struct {
+	Sweep   string   `json:"sweep"`
+	Trials  int64    `json:"trials"`
+	Waiting string   `json:"waiting,omitempty" jsonschema:"why no worker can run it now"`
+	Notes   []string `json:"notes,omitempty"`
+}
+
+// errNoPurpose is why a submission without a purpose is refused.
+var errNoPurpose = errors.New("purpose is empty: say why the sweep is run")
+
+func (a *agentTools) submit(ctx context.Context, who string, in *submitRequest) (*submitAnswer, error) {
+	p, err := a.submission(ctx, who, in.Purpose, in.File)
+	if err != nil {
+		return nil, err
+	}
+	p.submission.Reuse, p.submission.Key = !in.Fresh, in.Key
+	out := &submitAnswer{Notes: p.notes}
+	return out, a.lab.change(ctx, true, func(t target) error {
+		done, err := t.Submit(ctx, p.submission, false)
+		out.Sweep, out.Trials, out.Waiting = done.Sweep, done.Points, done.Waiting
+		return err
+	})
+}
+
+// submission is a checked sweep file and who asks for it.
+func (a *agentTools) submission(ctx context.Context, who, purpose, text string) (*plan, error) {
+	if strings.TrimSpace(purpose) == "" {
+		return nil, errNoPurpose
+	}
+	p, err := a.plan(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	p.submission.AskedBy, p.submission.Purpose = a.asker(who), purpose
+	return p, nil
+}
+
+type extendRequest struct {
+	Sweep   string `json:"sweep" jsonschema:"id, beginning of an id, or name of the sweep"`
+	File    string `json:"file" jsonschema:"text of the sweep file"`
+	Purpose string `json:"purpose" jsonschema:"why the sweep is extended"`
+}
+
+type changeAnswer struct {
+	Sweep  string `json:"sweep"`
+	Done   string `json:"done" jsonschema:"what was done"`
+	Trials int64  `json:"trials" jsonschema:"how many trials it was done to"`
+}
+
+func (a *agentTools) extend(ctx context.Context, who string, in *extendRequest) (*changeAnswer, error) {
+	p, err := a.submission(ctx, who, in.Purpose, in.File)
+	if err != nil {
+		return nil, err
+	}
+	p.submission.Reuse = true
+	return a.changed(ctx, in.Sweep, "added", true, func(t target, id string) (int64, error) {
+		return t.Extend(ctx, id, p.submission)
+	})
+}
+
+// changed changes one sweep by do, which returns how many trials it was done to.
+func (a *agentTools) changed(ctx context.Context, reference, done string, trains bool,
+	do func(t target, id string) (int64, error)) (out *changeAnswer, err error) {
+	if reference == "" {
+		return nil, errors.New("sweep is empty: name the sweep that is to be changed")
+	}
+	err = a.lab.change(ctx, trains, func(t target) error {
+		record, err := t.Sweep(ctx, reference)
+		if err != nil {
+			return err
+		}
+		trials, err := do(t, record.ID)
+		out = &changeAnswer{Sweep: record.ID, Done: done, Trials: trials}
+		return err
+	})
+	return out, err
+}
+
+type trialsChange struct {
+	Sweep  string  `json:"sweep" jsonschema:"id, beginning of an id, or name of the sweep"`
+	Trials []int64 `json:"trials,omitempty" jsonschema:"indices of trials; default: all of the sweep"`
+}
+
+// changing returns the answer of a tool that changes all trials of a sweep or some.
+func changing(a *agentTools, done string, trains bool,
+	all func(ctx context.Context, t target, id string) (int64, error),
+	some func(t target, ctx context.Context, id string, indices []int64) (int64, error)) func(ctx context.Context,
+	who string, in *trialsChange) (*changeAnswer, error) {
+	return func(ctx context.Context, _ string, in *trialsChange) (*changeAnswer, error) {
+		return a.changed(ctx, in.Sweep, done, trains, func(t target, id string) (int64, error) {
+			if len(in.Trials) > 0 {
+				return some(t, ctx, id, in.Trials)
+			}
+			return all(ctx, t, id)
+		})
+	}
+}
+
+type sweepChange struct {
+	Sweep string `json:"sweep" jsonschema:"id, beginning of an id, or name of the sweep"`
+}
+
+type stateAnswer struct {
+	Sweep string           `json:"sweep"`
+	State sweep.SweepState `json:"state"`
+}
+
+// changeState returns the answer of a tool that changes the state of a sweep.
+func (a *agentTools) changeState(trains bool, do func(t target, ctx context.Context, id string) error) func(
+	ctx context.Context, who string, in *sweepChange) (*stateAnswer, error) {
+	return func(ctx context.Context, _ string, in *sweepChange) (*stateAnswer, error) {
+		out := &stateAnswer{}
+		_, err := a.changed(ctx, in.Sweep, "", trains, func(t target, id string) (int64, error) {
+			if err := do(t, ctx, id); err != nil {
+				return 0, err
+			}
+			record, err := t.Sweep(ctx, id)
+			if err == nil {
+				out.Sweep, out.State = record.ID, record.State
+			}
+			return 0, err
+		})
+		return out, err
+	}
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"sweep/coordinator"
+	"sweep/local"
+	"sweep/sweep"
+)
+
+// askedOverMCP begins the asked_by of sweeps that agents submitted.
+const askedOverMCP = "mcp "
+
+// laboratory carries out the changes of agents.
+type laboratory interface {
+	// change calls do with what changes sweeps. With trains, there will be trials to run.
+	change(ctx context.Context, trains bool, do func(t target) error) error
+	// problem is what keeps trials from advancing, nil if nothing is known.
+	problem() error
+	// close interrupts the trials that run in this process.
+	close()
+}
+
+// openLaboratory returns the cluster of the settings or, without one, a laboratory that runs trials itself. If
+// changes are allowed it resumes what an earlier one left.
+func (s *settings) openLaboratory(ctx context.Context, options *agentOptions, log *slog.Logger) (laboratory, error) {
+	if s.server() != "" {
+		return clusterLab{s}, nil
+	}
+	l := &localLab{settings: s, options: options, log: log}
+	if !options.allowChanges {
+		return l, nil
+	}
+	launcher, err := s.newLauncher(log)
+	if err == nil {
+		err = restrictScripts(launcher, options.scriptDirs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	left := false
+	err = using(ctx, s.openStore, func(results sweep.Store) (err error) {
+		left, err = unfinishedOfAgents(ctx, results)
+		return err
+	})
+	if err != nil || !left {
+		return l, err
+	}
+	if err := l.change(ctx, true, func(target) error { return nil }); err != nil {
+		log.Warn("unfinished sweeps of agents are not resumed", "error", err)
+	}
+	return l, nil
+}
+
+// unfinishedOfAgents reports whether a sweep that an agent submitted or extended is active.
+func unfinishedOfAgents(ctx context.Context, results sweep.Reader) (bool, error) {
+	active, err := results.Sweeps(ctx, sweep.SweepActive)
+	if err != nil {
+		return false, err
+	}
+	for i := range active {
+		record, err := results.Sweep(ctx, active[i].ID)
+		if err != nil {
+			return false, err
+		}
+		for j := range record.Grids {
+			if strings.HasPrefix(record.Grids[j].Submission.AskedBy, askedOverMCP) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// clusterLab has a cluster carry changes out.
+type clusterLab struct{ settings *settings }
+
+func (l clusterLab) change(ctx context.Context, _ bool, do func(t target) error) error {
+	return using(ctx, l.settings.openTarget, do)
+}
+
+func (clusterLab) problem() error { return nil }
+
+func (clusterLab) close() {}
+
+// localLab runs the active sweeps of the local database in this process, while there are any.
+type localLab struct {
+	settings *settings
+	options  *agentOptions
+	log      *slog.Logger
+
+	mu sync.Mutex
+	// training is what runs the trials, nil while nothing does.
+	training *training
+	// failure is why the last training ended.
+	failure error
+}
+
+// training is a whole cluster in this process.
+type training struct {
+	target *localStore
+	ctx    context.Context
+	cancel context.CancelFunc
+	// done is closed when everything has ended, with the error err.
+	done chan struct{}
+	err  error
+}
+
+func (l *localLab) change(ctx context.Context, trains bool, do func(t target) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reapLocked()
+	if l.training == nil && !trains {
+		return using(ctx, l.settings.openLocal, func(t *localStore) error { return do(t) })
+	}
+	if l.training == nil {
+		begun, err := l.begin(ctx)
+		if err != nil {
+			return err
+		}
+		l.training, l.failure = begun, nil
+	}
+	return do(l.training.target)
+}
+
+// reapLocked forgets a training that ends.
+func (l *localLab) reapLocked() {
+	if l.training != nil && l.training.ctx.Err() != nil {
+		<-l.training.done
+		l.training, l.failure = nil, l.training.err
+	}
+}
+
+func (l *localLab) problem() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reapLocked()
+	if l.failure != nil {
+		return fmt.Errorf("training has stopped: %w", l.failure)
+	}
+	return nil
+}
+
+func (l *localLab) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.training != nil {
+		l.training.cancel()
+		<-l.training.done
+	}
+}
+
+// begin takes the lead of the local database and brings up what runs its trials.
+func (l *localLab) begin(ctx context.Context) (*training, error) {
+	s := l.settings
+	launcher, err := s.newLauncher(l.log)
+	if err != nil {
+		return nil, err
+	}
+	if err := restrictScripts(launcher, l.options.scriptDirs); err != nil {
+		return nil, err
+	}
+	artifacts, err := s.openArtifacts(nil, l.log)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	home, err := s.homeDir()
+	if err != nil {
+		return nil, err
+	}
+	results, lead, release, err := s.leadLocal(ctx, home, "sweep mcp", io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	begun := &training{done: make(chan struct{})}
+	begun.ctx, begun.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it outlives the request
+	up := make(chan struct{})
+	options := local.Options{
+		Store: results, Term: lead.Term(), Artifacts: artifacts, Launcher: launcher, Logger: l.log, Home: home,
+		DataDir: data, Slots: l.options.slots, Out: io.Discard, Ended: func() {}, Full: func(error) {},
+		Begun: func(c *coordinator.Coordinator, _ *sweep.SweepRecord) error {
+			begun.target = &localStore{results, c}
+			close(up)
+			return nil
+		},
+	}
+	go func() { // close waits for it
+		defer close(begun.done)
+		defer release()
+		var idle sync.WaitGroup
+		idle.Go(func() { l.stopWhenIdle(begun, results) })
+		begun.err = local.Serve(begun.ctx, options)
+		begun.cancel()
+		idle.Wait()
+	}()
+	select {
+	case <-up:
+		return begun, nil
+	case <-begun.done:
+		return nil, fmt.Errorf("trials cannot be run: %w", begun.err)
+	}
+}
+
+// idlePause is the time between two looks for active sweeps.
+const idlePause = time.Second
+
+// stopWhenIdle ends a training when no sweep is active, so that other commands can use the database.
+func (l *localLab) stopWhenIdle(t *training, results sweep.Reader) {
+	for {
+		select {
+		case <-t.ctx.Done():
+			return
+		case <-time.After(idlePause):
+		}
+		if !l.mu.TryLock() {
+			continue // a change is under way, or close waits
+		}
+		if active, err := results.Sweeps(t.ctx, sweep.SweepActive); err == nil && len(active) == 0 {
+			t.cancel()
+		}
+		l.mu.Unlock()
+	}
+}

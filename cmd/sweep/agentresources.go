@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sweep/docs"
+	"sweep/sweep"
+	"sweep/sweep/file"
+)
+
+// addResources adds the files of sweeps, the schemas of sweep files, and the pages of the documentation that help
+// to write files and queries.
+func (a *agentTools) addResources(server *mcp.Server) {
+	for _, page := range docs.Pages() {
+		server.AddResource(&mcp.Resource{
+			URI: "sweep://docs/" + page.Name, Name: page.Name, Title: page.Title, MIMEType: "text/markdown",
+		}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return resource("sweep://docs/"+page.Name, "text/markdown", page.Text), nil
+		})
+	}
+	addTemplate(server, "sweep://sweeps/", "sweep file", "the text of a sweep's file and those of its extensions",
+		"application/yaml", a.files)
+	addTemplate(server, "sweep://schema/", "schema of sweep files", "JSON Schema of the sweep files of a trainer",
+		"application/schema+json", a.schema)
+}
+
+// addTemplate adds the resources whose addresses are a prefix and a name.
+func addTemplate(server *mcp.Server, prefix, name, description, mediaType string,
+	read func(ctx context.Context, name string) (string, error)) {
+	server.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: prefix + "{name}", Name: name, Description: description, MIMEType: mediaType,
+	}, func(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		uri := request.Params.URI
+		text, err := read(ctx, strings.TrimPrefix(uri, prefix))
+		if errors.Is(err, sweep.ErrNotFound) {
+			return nil, mcp.ResourceNotFoundError(uri)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return resource(uri, mediaType, text), nil
+	})
+}
+
+// files returns the texts of a sweep's file and those of its extensions, as YAML documents.
+func (a *agentTools) files(ctx context.Context, reference string) (text string, err error) {
+	err = a.record(ctx, reference, func(_ reader, record *sweep.SweepRecord) error {
+		var texts []string
+		for i := range record.Grids {
+			texts = append(texts, record.Grids[i].Submission.Source)
+		}
+		text = strings.Join(texts, "\n---\n")
+		return nil
+	})
+	return text, err
+}
+
+// schema returns the JSON Schema of the sweep files of a trainer.
+func (a *agentTools) schema(ctx context.Context, trainer string) (string, error) {
+	description, err := a.settings.describe(ctx, []string{trainer})
+	if err != nil {
+		return "", err
+	}
+	text, err := file.Schema(description)
+	return string(text), err
+}
+
+func resource(uri, mediaType, text string) *mcp.ReadResourceResult {
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: mediaType, Text: text}}}
+}

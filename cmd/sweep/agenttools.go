@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sweep/model"
+	"sweep/sweep"
+)
+
+// agentTools are the tools of one client.
+type agentTools struct {
+	settings *settings
+	options  *agentOptions
+	lab      laboratory
+	log      *slog.Logger
+	// token names the token of the client's requests, "" if they come from the user's own process.
+	token string
+}
+
+// instructions tell an agent how to work with the tools.
+const instructions = `sweep trains every point of a hyperparameter grid. A sweep file (YAML) names a trainer and the
+values of its parameters; each combination is a trial. Write a file with the help of describe_trainer, check it, submit
+it, wait with status, and then read best, compare and curves. Resources have the documentation and the files of sweeps.`
+
+// server returns a server with the tools that read and, if changes are allowed, those that change sweeps.
+func (a *agentTools) server(changes bool) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "sweep", Version: model.Version},
+		&mcp.ServerOptions{Instructions: instructions, Logger: a.log, Capabilities: &mcp.ServerCapabilities{}})
+	a.addReading(server)
+	a.addTrials(server)
+	a.addResources(server)
+	if changes {
+		a.addChanges(server)
+	}
+	return server
+}
+
+// addReader adds a tool that changes nothing.
+func addReader[In, Out any](server *mcp.Server, name, description string,
+	answer func(ctx context.Context, in *In) (*Out, error)) {
+	closed := false
+	mcp.AddTool(server, &mcp.Tool{Name: name, Description: description,
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed}},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, *Out, error) {
+			out, err := answer(ctx, &in)
+			return nil, out, err
+		})
+}
+
+// agentSweep names the sweep that a tool reads.
+type agentSweep struct {
+	Sweep string `json:"sweep,omitempty" jsonschema:"id, beginning of an id, or name of the sweep; default: latest"`
+}
+
+// record calls do with the results and the sweep that a reference names.
+func (a *agentTools) record(ctx context.Context, reference string,
+	do func(results reader, record *sweep.SweepRecord) error) error {
+	return using(ctx, a.settings.openReader, func(results reader) error {
+		record, err := results.Sweep(ctx, reference)
+		if err != nil {
+			return err
+		}
+		return do(results, record)
+	})
+}
+
+// bounded is a number of items that a client asks for, within 1 and most.
+func bounded(asked, otherwise, most int) int {
+	if asked <= 0 {
+		return otherwise
+	}
+	return min(asked, most)
+}
+
+// digits rounds a value to six significant digits; what is not finite becomes nil.
+func digits(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64) // a number that was just written
+	return &v
+}

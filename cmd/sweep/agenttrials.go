@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sweep/sweep"
+)
+
+// addTrials adds the tools that read and compare trials.
+func (a *agentTools) addTrials(server *mcp.Server) {
+	addReader(server, "best", "List the best completed trials of a sweep by one metric.", a.best)
+	addReader(server, "trials", "List a page of trials, filtered and sorted.", a.trials)
+	addReader(server, "compare", "Compare groups of trials that agree in some parameters: mean, standard deviation "+
+		"and best value of each metric, the best group first.", a.compare)
+	addReader(server, "curves", "Read the curves of up to 10 trials, agentCurveOf to a few samples each.", a.curves)
+}
+
+// agentTrial is a trial as the tools show it.
+type agentTrial struct {
+	Index      int64               `json:"index"`
+	State      string              `json:"state" jsonschema:"as sweep trials shows it: also diverged and reused"`
+	Parameters map[string]any      `json:"parameters"`
+	Metrics    map[string]*float64 `json:"metrics,omitempty"`
+	Seconds    *float64            `json:"seconds,omitempty"`
+	Error      string              `json:"error,omitempty"`
+}
+
+// agentTrialOf shows a trial with the named parameters, all if there are none, and metrics.
+func agentTrialOf(t *sweep.TrialRecord, parameters, metrics []string) agentTrial {
+	shown := agentTrial{Index: t.Index, State: trialState(t), Parameters: map[string]any{},
+		Metrics: map[string]*float64{}}
+	for name, value := range t.Parameters {
+		if len(parameters) == 0 || slices.Contains(parameters, name) {
+			shown.Parameters[name] = value
+		}
+	}
+	if t.Result == nil {
+		return shown
+	}
+	for _, name := range metrics {
+		if value, ok := t.Result.Summary[name]; ok {
+			shown.Metrics[name] = digits(value)
+		}
+	}
+	shown.Seconds, shown.Error = digits(t.Result.Seconds), shortened(t.Result.Error)
+	return shown
+}
+
+type bestRequest struct {
+	agentSweep
+	Metric string   `json:"metric,omitempty" jsonschema:"default: the sweep's objective"`
+	Where  []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or model=rnn; all must hold"`
+	Limit  int      `json:"limit,omitempty" jsonschema:"at most 100; default 5"`
+}
+
+type bestAnswer struct {
+	Sweep  string       `json:"sweep"`
+	Metric string       `json:"metric"`
+	Goal   string       `json:"goal"`
+	Trials []agentTrial `json:"trials"`
+}
+
+func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer, err error) {
+	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
+		out = &bestAnswer{Sweep: record.ID, Trials: []agentTrial{}}
+		out.Metric, out.Goal = objectiveOf(ctx, results, record)
+		if in.Metric != "" {
+			out.Metric, out.Goal = in.Metric, goalOf(record, in.Metric)
+		}
+		if out.Metric == "" {
+			return fmt.Errorf("sweep %s: no trial has reported a metric yet", record.ID)
+		}
+		if out.Goal == "" {
+			out.Goal = sweep.Minimize
+		}
+		options := trialsOptions{where: in.Where, states: []string{string(sweep.Completed)}, sort: out.Metric,
+			after: -1, descending: out.Goal == sweep.Maximize, limit: bounded(in.Limit, 5, 100)}
+		query, err := options.query(record.ID)
+		if err != nil {
+			return err
+		}
+		if err := checkNames(ctx, results, record, query, nil); err != nil {
+			return err
+		}
+		query.Where = append(query.Where, sweep.TrialCondition{Name: "diverged", Operator: "=", Value: false})
+		metrics := append([]string{out.Metric}, mainMetrics(ctx, results, record)...)
+		parameters := variedParameters(record, true)
+		return results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
+			if t.Result == nil {
+				return nil
+			}
+			if _, has := t.Result.Summary[out.Metric]; has {
+				out.Trials = append(out.Trials, agentTrialOf(t, parameters, metrics))
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+type trialsRequest struct {
+	agentSweep
+	Where      []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or model=rnn; all must hold"`
+	States     []string `json:"states,omitempty" jsonschema:"only these states, such as failed"`
+	Sort       string   `json:"sort,omitempty" jsonschema:"parameter, metric or column; default: index"`
+	Descending bool     `json:"descending,omitempty" jsonschema:"largest first"`
+	Columns    []string `json:"columns,omitempty" jsonschema:"parameters and metrics to show; default: the main ones"`
+	Limit      int      `json:"limit,omitempty" jsonschema:"trials of a page, at most 100; default 20"`
+	After      *int64   `json:"after,omitempty" jsonschema:"next of the page before"`
+}
+
+type trialsAnswer struct {
+	Sweep  string       `json:"sweep"`
+	Trials []agentTrial `json:"trials"`
+	Next   *int64       `json:"next,omitempty" jsonschema:"pass it as after to get the next page"`
+}
+
+func (a *agentTools) trials(ctx context.Context, in *trialsRequest) (out *trialsAnswer, err error) {
+	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
+		out = &trialsAnswer{Sweep: record.ID, Trials: []agentTrial{}}
+		limit := bounded(in.Limit, 20, 100)
+		options := trialsOptions{where: in.Where, states: in.States, sort: in.Sort, descending: in.Descending,
+			limit: limit + 1, after: -1}
+		if in.After != nil {
+			options.after = *in.After
+		}
+		query, err := options.query(record.ID)
+		if err != nil {
+			return err
+		}
+		if err := checkNames(ctx, results, record, query, in.Columns); err != nil {
+			return err
+		}
+		parameters, metrics := in.Columns, in.Columns
+		if len(in.Columns) == 0 {
+			parameters, metrics = variedParameters(record, true), mainMetrics(ctx, results, record)
+		}
+		return results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
+			if len(out.Trials) == limit {
+				out.Next = &out.Trials[limit-1].Index
+				return nil
+			}
+			out.Trials = append(out.Trials, agentTrialOf(t, parameters, metrics))
+			return nil
+		})
+	})
+	return out, err
+}
+
+type compareRequest struct {
+	agentSweep
+	By      []string `json:"by,omitempty" jsonschema:"parameters in which a group agrees; default: all that vary but the seed"`
+	Metrics []string `json:"metrics,omitempty" jsonschema:"default: the objective and the other main metrics"`
+	Where   []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or model=rnn; all must hold"`
+	Limit   int      `json:"limit,omitempty" jsonschema:"groups, at most 50; default 10"`
+}
+
+type compareAnswer struct {
+	Sweep  string       `json:"sweep"`
+	By     []string     `json:"by"`
+	Metric string       `json:"metric,omitempty" jsonschema:"groups are sorted by the mean of this metric"`
+	Goal   string       `json:"goal,omitempty"`
+	Groups []agentGroup `json:"groups"`
+	More   int          `json:"more,omitempty" jsonschema:"further groups that are not shown"`
+}
+
+type agentGroup struct {
+	Parameters map[string]any         `json:"parameters"`
+	Trials     int64                  `json:"trials"`
+	Completed  int64                  `json:"completed"`
+	Diverged   int64                  `json:"diverged,omitempty" jsonschema:"excluded from means"`
+	Failed     int64                  `json:"failed,omitempty"`
+	Metrics    map[string]groupMetric `json:"metrics"`
+}
+
+type groupMetric struct {
+	Count     int64    `json:"count"`
+	Mean      *float64 `json:"mean"`
+	SD        *float64 `json:"sd,omitempty"`
+	Best      *float64 `json:"best"`
+	BestTrial int64    `json:"best_trial"`
+}
+
+func (a *agentTools) compare(ctx context.Context, in *compareRequest) (out *compareAnswer, err error) {
+	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
+		query, err := (&trialsOptions{where: in.Where, after: -1}).query(record.ID)
+		if err != nil {
+			return err
+		}
+		if err := checkNames(ctx, results, record, query, slices.Concat(in.By, in.Metrics)); err != nil {
+			return err
+		}
+		by, metrics := in.By, in.Metrics
+		if len(by) == 0 {
+			by = variedParameters(record, false)
+		}
+		if len(metrics) == 0 {
+			metrics = mainMetrics(ctx, results, record)
+		}
+		out = &compareAnswer{Sweep: record.ID, By: append([]string{}, by...), Groups: []agentGroup{}}
+		if len(metrics) > 0 {
+			out.Metric, out.Goal = metrics[0], goalOf(record, metrics[0])
+		}
+		gathered := newGrouping(by, metrics)
+		if err := results.Trials(ctx, query, gathered.add); err != nil {
+			return err
+		}
+		list := gathered.sorted(out.Metric, out.Goal == sweep.Maximize)
+		limit := bounded(in.Limit, 10, 50)
+		out.More = max(len(list)-limit, 0)
+		for _, group := range list[:min(limit, len(list))] {
+			out.Groups = append(out.Groups, agentGroupOf(group, by, record))
+		}
+		return nil
+	})
+	return out, err
+}
+
+func agentGroupOf(g *trialGroup, by []string, record *sweep.SweepRecord) agentGroup {
+	shown := agentGroup{Parameters: g.parameters(by), Trials: g.trials, Completed: g.completed,
+		Diverged: g.diverged, Failed: g.failed, Metrics: map[string]groupMetric{}}
+	for name, s := range g.metrics {
+		if s.n == 0 {
+			continue
+		}
+		value, index := s.best(goalOf(record, name))
+		m := groupMetric{Count: s.n, Mean: digits(s.mean), Best: digits(value), BestTrial: index}
+		if s.n > 1 {
+			m.SD = digits(s.deviation())
+		}
+		shown.Metrics[name] = m
+	}
+	return shown
+}
+
+type curvesRequest struct {
+	agentSweep
+	Trials  []int64  `json:"trials" jsonschema:"indices of 1 to 10 trials"`
+	Metrics []string `json:"metrics,omitempty" jsonschema:"default: the first three that the trial has"`
+	Samples int      `json:"samples,omitempty" jsonschema:"samples of a curve, at most 200; default 20"`
+}
+
+type curvesAnswer struct {
+	Sweep  string       `json:"sweep"`
+	Curves []agentCurve `json:"curves"`
+	Others []string     `json:"other_metrics,omitempty" jsonschema:"metrics with curves that are not shown"`
+}
+
+type agentCurve struct {
+	Trial    int64      `json:"trial"`
+	Metric   string     `json:"metric"`
+	Of       int        `json:"of" jsonschema:"samples that the curve has"`
+	Smallest *float64   `json:"smallest,omitempty"`
+	Largest  *float64   `json:"largest,omitempty"`
+	Steps    []int64    `json:"steps"`
+	Values   []*float64 `json:"values"`
+}
+
+// mostSamples bounds the samples of an answer; metricsShown is how many metrics it has unless some are named.
+const (
+	mostSamples  = 4000
+	metricsShown = 3
+)
+
+func (a *agentTools) curves(ctx context.Context, in *curvesRequest) (out *curvesAnswer, err error) {
+	if len(in.Trials) < 1 || len(in.Trials) > 10 {
+		return nil, fmt.Errorf("%d trials: expected 1 to 10", len(in.Trials))
+	}
+	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
+		out = &curvesAnswer{Sweep: record.ID, Curves: []agentCurve{}}
+		var found []sweep.Curve
+		var owners []int64
+		metrics := in.Metrics
+		for _, index := range in.Trials {
+			id := sweep.TrialID{Sweep: record.ID, Index: index}
+			curves, err := results.Curves(ctx, id)
+			if err == nil && len(in.Metrics) > 0 {
+				err = missingCurve(ctx, results, id, in.Metrics, curves)
+			}
+			if err != nil {
+				return err
+			}
+			for i := range curves {
+				name := curves[i].Metric
+				if len(in.Metrics) == 0 && len(metrics) < metricsShown && !slices.Contains(metrics, name) {
+					metrics = append(metrics, name)
+				}
+				if slices.Contains(metrics, name) {
+					found, owners = append(found, curves[i]), append(owners, index)
+				} else if !slices.Contains(out.Others, name) {
+					out.Others = append(out.Others, name)
+				}
+			}
+		}
+		each := min(bounded(in.Samples, 20, 200), max(mostSamples/max(len(found), 1), 2))
+		for i := range found {
+			out.Curves = append(out.Curves, agentCurveOf(owners[i], &found[i], each))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// agentCurveOf shows a curve by so many of its samples, the first and the last among them.
+func agentCurveOf(trial int64, c *sweep.Curve, most int) agentCurve {
+	n := len(c.Values)
+	shown := agentCurve{Trial: trial, Metric: c.Metric, Of: n, Steps: []int64{}, Values: []*float64{}}
+	low, high := bounds(c.Values)
+	shown.Smallest, shown.Largest = digits(float64(low)), digits(float64(high))
+	for i := range min(n, most) {
+		at := i
+		if n > most {
+			at = i * (n - 1) / max(most-1, 1)
+		}
+		shown.Steps = append(shown.Steps, c.Steps[at])
+		shown.Values = append(shown.Values, digits(float64(c.Values[at])))
+	}
+	return shown
+}
