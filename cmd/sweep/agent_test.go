@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -277,5 +279,94 @@ func TestKilledAgentServerGoesOn(t *testing.T) {
 	}
 	if got, want := digests(t, home), digests(t, undisturbed); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// bearer sends a token with each request.
+type bearer string
+
+// RoundTrip implements http.RoundTripper.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b != "" {
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// Over HTTP everyone on this machine reads, and a token changes.
+func TestAgentOverHTTP(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	secret := func(flags ...string) string {
+		out, stderr, code := output(t, home, append([]string{"token", "create"}, flags...)...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		return strings.TrimSpace(out)
+	}
+	reader, actor := secret("screen", "--read-only"), secret("alice")
+	cmd := program(t, home, "mcp", "--http", "127.0.0.1:0", "--slots", "2")
+	cmd.Stderr = t.Output()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, cmd)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimSpace(strings.TrimPrefix(line, "mcp: "))
+	connect := func(token string) *agent {
+		return connectAgent(t, cmd, &mcp.StreamableClientTransport{Endpoint: address, DisableStandaloneSSE: true,
+			HTTPClient: &http.Client{Transport: bearer(token)}})
+	}
+	readers, _ := documentedTools(t)
+	slices.Sort(readers)
+	for _, token := range []string{"", reader} {
+		a := connect(token)
+		if !slices.Equal(a.tools(), readers) {
+			t.Errorf("tools with token %.6q: %v", token, a.tools())
+		}
+		a.refused("submit", object{"file": agentFile, "purpose": "mischief"}, "unknown tool")
+	}
+	a := connect(actor)
+	submitted := call[submitAnswer](a, "submit", object{"file": agentFile, "purpose": "over HTTP"})
+	status := call[statusAnswer](connect(""), "status", object{"sweep": submitted.Sweep, "wait_seconds": 300})
+	if status.State != "finished" || !strings.HasSuffix(status.AskedBy, "with token alice") {
+		t.Errorf("status %+v", status)
+	}
+	if _, stderr, code := output(t, home, "token", "revoke", "alice"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if text, failed := a.answer("cancel", object{"sweep": submitted.Sweep}); !failed {
+		t.Errorf("with a revoked token: %s", text)
+	}
+	for name, change := range map[string]func(r *http.Request){
+		"another host":   func(r *http.Request) { r.Host = "example.com" },
+		"a proxy":        func(r *http.Request) { r.Header.Set("X-Forwarded-For", "10.0.0.1") },
+		"an old token":   func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+actor) },
+		"another site":   func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"another origin": func(r *http.Request) { r.Header.Set("Origin", "https://example.com") },
+	} {
+		r, err := http.NewRequest("POST", address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		change(r)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: status %d", name, response.StatusCode)
+		}
 	}
 }

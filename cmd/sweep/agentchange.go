@@ -32,16 +32,16 @@ func (a *agentTools) addChanges(server *mcp.Server) {
 	addChanger(server, "resume", "Resume a paused sweep.", a.changeState(true, target.Resume))
 }
 
-// addChanger adds a tool that changes sweeps. who is the name of the client.
+// addChanger adds a tool that changes sweeps. who is the quoted name of the client, "" if it gives none.
 func addChanger[In, Out any](server *mcp.Server, name, description string,
 	answer func(ctx context.Context, who string, in *In) (*Out, error)) {
 	closed, destroys := false, name == "cancel"
 	mcp.AddTool(server, &mcp.Tool{Name: name, Description: description,
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &destroys, OpenWorldHint: &closed}},
 		func(ctx context.Context, request *mcp.CallToolRequest, in In) (*mcp.CallToolResult, *Out, error) {
-			who := "client"
+			who := ""
 			if p := request.Session.InitializeParams(); p != nil && p.ClientInfo != nil && p.ClientInfo.Name != "" {
-				who = strings.TrimSpace(p.ClientInfo.Name + " " + p.ClientInfo.Version)
+				who = fmt.Sprintf("%.100q", strings.TrimSpace(p.ClientInfo.Name+" "+p.ClientInfo.Version))
 			}
 			out, err := answer(ctx, who, &in)
 			return nil, out, err
@@ -55,10 +55,14 @@ func (a *agentTools) plan(ctx context.Context, text string) (*plan, error) {
 
 // asker says on whose behalf a client submits.
 func (a *agentTools) asker(who string) string {
+	on := "for " + userName()
 	if a.token != "" {
-		return fmt.Sprintf("%s%.100q with token %s", askedOverMCP, who, a.token)
+		on = "with token " + a.token
 	}
-	return fmt.Sprintf("%s%.100q for %s", askedOverMCP, who, userName())
+	if who != "" {
+		on = who + " " + on
+	}
+	return askedOverMCP + on
 }
 
 // userName is the name of the user who runs this process.

@@ -34,7 +34,7 @@ func (s *settings) openLaboratory(ctx context.Context, options *agentOptions, lo
 		return clusterLab{s}, nil
 	}
 	l := &localLab{settings: s, options: options, log: log}
-	if !options.allowChanges {
+	if !options.changes() {
 		return l, nil
 	}
 	launcher, err := s.newLauncher(log)

@@ -18,6 +18,8 @@ type agentTools struct {
 	options  *agentOptions
 	lab      laboratory
 	log      *slog.Logger
+	// schemas saves the work of a server for each request.
+	schemas *mcp.SchemaCache
 	// token names the token of the client's requests, "" if they come from the user's own process.
 	token string
 }
@@ -30,7 +32,8 @@ it, wait with status, and then read best, compare and curves. Resources have the
 // server returns a server with the tools that read and, if changes are allowed, those that change sweeps.
 func (a *agentTools) server(changes bool) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "sweep", Version: model.Version},
-		&mcp.ServerOptions{Instructions: instructions, Logger: a.log, Capabilities: &mcp.ServerCapabilities{}})
+		&mcp.ServerOptions{Instructions: instructions, Logger: a.log, Capabilities: &mcp.ServerCapabilities{},
+			SchemaCache: a.schemas})
 	a.addReading(server)
 	a.addTrials(server)
 	a.addResources(server)

@@ -153,7 +153,7 @@ func (a *agentTools) trials(ctx context.Context, in *trialsRequest) (out *trials
 
 type compareRequest struct {
 	agentSweep
-	By      []string `json:"by,omitempty" jsonschema:"parameters in which a group agrees; default: all that vary but the seed"`
+	By      []string `json:"by,omitempty" jsonschema:"parameters that group trials; default: all that vary but seed"`
 	Metrics []string `json:"metrics,omitempty" jsonschema:"default: the objective and the other main metrics"`
 	Where   []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or model=rnn; all must hold"`
 	Limit   int      `json:"limit,omitempty" jsonschema:"groups, at most 50; default 10"`

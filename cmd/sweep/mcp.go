@@ -17,7 +17,12 @@ type agentOptions struct {
 	slots        int
 	// scriptDirs are where the programs of submitted files may be; none if empty.
 	scriptDirs []string
+	// http is where clients are served that are not on standard input.
+	http dashboard
 }
+
+// changes reports whether some clients may change sweeps.
+func (o *agentOptions) changes() bool { return o.allowChanges || o.http.address != "" }
 
 func newMCP(s *settings) *cobra.Command {
 	var options agentOptions
@@ -33,8 +38,12 @@ cancel, pause, resume and retry sweeps. Without a cluster this command then trai
 trials itself, as "sweep run" does, while it runs; the next one resumes what is left.
 Sweep files of agents run programs only from --script-dir directories.
 
+--http serves clients at http://ADDRESS/mcp instead, by the rules of the dashboard: on
+this machine's own addresses everyone on the machine can read; on others, and for
+changes, requests need a token of "sweep token create".
+
 Exit codes: 0 the client has ended the session, 1 error, 2 invalid settings.`,
-		Example: "  sweep mcp\n  sweep mcp --allow-changes --slots 4",
+		Example: "  sweep mcp\n  sweep mcp --allow-changes --slots 4\n  sweep mcp --http 127.0.0.1:7777",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.runMCP(cmd, &options) },
 	}
@@ -42,6 +51,11 @@ Exit codes: 0 the client has ended the session, 1 error, 2 invalid settings.`,
 	f.BoolVar(&options.allowChanges, "allow-changes", false, "let the client submit and change sweeps")
 	f.IntVar(&options.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time, without a cluster")
 	f.StringSliceVar(&options.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run; none if empty")
+	h := &options.http
+	f.StringVar(&h.address, "http", "", "serve clients over HTTP at this address, such as 127.0.0.1:7777")
+	f.StringVar(&h.cert, "http-cert", "", "file with the certificate of --http, in PEM; without it plain HTTP is used")
+	f.StringVar(&h.key, "http-key", "", "file with the private key of --http-cert, in PEM")
+	f.StringVar(&h.tokens, "tokens", "", "file of the tokens for --http (default: tokens.json in the state directory)")
 	return cmd
 }
 
@@ -50,12 +64,19 @@ func (s *settings) runMCP(cmd *cobra.Command, options *agentOptions) error {
 	if options.slots < 1 {
 		return usageError("--slots %d: expected at least 1", options.slots)
 	}
+	if options.allowChanges && options.http.address != "" {
+		return usageError("--allow-changes is for a client on standard input: over HTTP, tokens allow changes")
+	}
 	lab, err := s.openLaboratory(ctx, options, log)
 	if err != nil {
 		return err
 	}
 	defer lab.close()
-	server := (&agentTools{settings: s, options: options, lab: lab, log: log}).server(options.allowChanges)
+	tools := agentTools{settings: s, options: options, lab: lab, log: log, schemas: mcp.NewSchemaCache()}
+	if options.http.address != "" {
+		return tools.serveHTTP(cmd)
+	}
+	server := tools.server(options.allowChanges)
 	transport := &mcp.IOTransport{Reader: io.NopCloser(cmd.InOrStdin()), Writer: keepOpen{cmd.OutOrStdout()}}
 	err = server.Run(ctx, transport)
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {

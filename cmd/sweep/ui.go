@@ -108,9 +108,6 @@ func (s *settings) runUI(cmd *cobra.Command, d *dashboard) error {
 // serveUI serves the dashboard until the returned function is called, which waits.
 func (s *settings) serveUI(d *dashboard, options web.Options,
 	log *slog.Logger) (address string, stop func(), err error) {
-	if (d.cert == "") != (d.key == "") {
-		return "", nil, usageError("--ui-cert and --ui-key must be set together")
-	}
 	if options.Tokens, err = s.openTokens(d.tokens); err != nil {
 		return "", nil, err
 	}
@@ -118,34 +115,17 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	if err != nil {
 		return "", nil, err
 	}
-	listener, err := net.Listen("tcp", d.address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", nil, fmt.Errorf("--ui: %s is taken, perhaps by another dashboard; --ui=127.0.0.1:0 selects a "+
-			"free address", d.address)
-	}
+	listener, origin, err := d.listen("ui", log)
 	if err != nil {
-		return "", nil, fmt.Errorf("--ui: %w", err)
+		return "", nil, err
 	}
 	options.Logger = log
 	options.Postgres = strings.HasPrefix(url, "postgres")
 	options.Closed = !web.IsLoopback(listener.Addr().String())
-	scheme := "http"
-	if d.cert != "" {
-		pair, err := tls.LoadX509KeyPair(d.cert, d.key)
-		if err != nil {
-			return "", nil, errors.Join(fmt.Errorf("--ui-cert, --ui-key: %w", err), listener.Close())
-		}
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair},
-			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
-		scheme = "https"
-	} else if options.Closed {
-		log.Warn("dashboard: tokens and results travel unencrypted: set a certificate with --ui-cert and --ui-key",
-			"address", listener.Addr().String())
-	}
 	served := web.New(options)
 	server := &http.Server{Handler: served, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
 	wait := serveOn(server, listener, "dashboard", log)
-	address = scheme + "://" + listener.Addr().String() + "/"
+	address = origin + "/"
 	log.Info("dashboard", "address", address)
 	return address, func() {
 		_ = server.Close() // it ends the streams of changes
@@ -154,6 +134,36 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 			log.Debug("dashboard: its columns", "error", err)
 		}
 	}, nil
+}
+
+// listen listens at the address that the flag gives, with TLS if there is a certificate. The origin is that of
+// its URLs.
+func (d *dashboard) listen(flag string, log *slog.Logger) (listener net.Listener, origin string, err error) {
+	if (d.cert == "") != (d.key == "") {
+		return nil, "", usageError("--%[1]s-cert and --%[1]s-key must be set together", flag)
+	}
+	listener, err = net.Listen("tcp", d.address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, "", fmt.Errorf("--%s: %s is taken, perhaps by another process of this program; "+
+			"--%[1]s=127.0.0.1:0 selects a free address", flag, d.address)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("--%s: %w", flag, err)
+	}
+	at := listener.Addr().String()
+	if d.cert == "" {
+		if !web.IsLoopback(at) {
+			log.Warn(fmt.Sprintf("tokens and results travel unencrypted: set a certificate with --%[1]s-cert and "+
+				"--%[1]s-key", flag), "address", at)
+		}
+		return listener, "http://" + at, nil
+	}
+	pair, err := tls.LoadX509KeyPair(d.cert, d.key)
+	if err != nil {
+		return nil, "", errors.Join(fmt.Errorf("--%[1]s-cert, --%[1]s-key: %[2]w", flag, err), listener.Close())
+	}
+	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair},
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), "https://" + at, nil
 }
 
 // shownWorkers converts the status of workers for the dashboard.

@@ -78,8 +78,8 @@ func (s *Server) who(r *http.Request) (token *Token, viaSession *session) {
 	if s.options.Tokens == nil {
 		return nil, nil
 	}
-	if secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return s.options.Tokens.Find(secret), nil
+	if token, carried := s.options.Tokens.OfRequest(r); carried {
+		return token, nil
 	}
 	if one := s.sessions.find(r); one != nil {
 		return s.options.Tokens.withDigest(one.digest), one // which may have been taken back
@@ -98,15 +98,37 @@ func (s *Server) reading(do func(w http.ResponseWriter, r *http.Request) error) 
 	})
 }
 
-// mayRead reports whether a request may read: one with a token, or one to this machine by a name of
-// its own (any other is a site's that points here) that no proxy forwarded.
+// mayRead reports whether a request may read.
 func (s *Server) mayRead(r *http.Request) bool {
-	isForwarded := slices.ContainsFunc(forwarded, func(name string) bool { return len(r.Header.Values(name)) > 0 })
-	if !s.options.Closed && IsLoopback(r.Host) && !isForwarded {
-		return true
-	}
 	token, _ := s.who(r)
-	return token != nil
+	return MayRead(r, token, s.options.Closed)
+}
+
+// MayRead reports whether a request may read: one with a token or, unless the server is closed, one to this
+// machine by a name of its own (any other is a site's that points here) that no proxy forwarded.
+func MayRead(r *http.Request, token *Token, closed bool) bool {
+	isForwarded := slices.ContainsFunc(forwarded, func(name string) bool { return len(r.Header.Values(name)) > 0 })
+	return token != nil || !closed && IsLoopback(r.Host) && !isForwarded
+}
+
+// MayAct returns why the holder of a token may change nothing, nil if it may.
+func MayAct(token *Token) error {
+	switch {
+	case token == nil:
+		return &requestError{http.StatusUnauthorized, `this needs a token: "sweep token create" makes one`}
+	case token.ReadOnly:
+		return &requestError{http.StatusForbidden, "the token " + token.Name + " may only read"}
+	}
+	return nil
+}
+
+// OfRequest returns the valid token that a request carries, nil if there is none, and whether it carries any.
+func (t *Tokens) OfRequest(r *http.Request) (token *Token, carried bool) {
+	secret, carried := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !carried {
+		return nil, false
+	}
+	return t.Find(secret), true
 }
 
 // forwarded are the headers of requests that came through a proxy: they may be anybody's,
@@ -128,14 +150,13 @@ func IsLoopback(host string) bool {
 func (s *Server) acting(do func(r *http.Request) (any, error)) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		token, via := s.who(r)
-		switch {
-		case s.options.Control == nil:
+		if s.options.Control == nil {
 			return &requestError{http.StatusForbidden, "nothing can be changed here: the dashboard was started to read"}
-		case token == nil:
-			return &requestError{http.StatusUnauthorized, `this needs a token: "sweep token create" makes one`}
-		case token.ReadOnly:
-			return &requestError{http.StatusForbidden, "the token " + token.Name + " may only read"}
-		case via != nil && subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(via.csrf)) != 1:
+		}
+		if err := MayAct(token); err != nil {
+			return err
+		}
+		if via != nil && subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(via.csrf)) != 1 {
 			return &requestError{http.StatusForbidden,
 				"the request does not carry its session's word: load the page again"}
 		}
