@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"unicode/utf8"
 
@@ -18,6 +19,9 @@ import (
 // alphabetKey is the key, in an artifact's metadata, of the characters that have codes of their own.
 const alphabetKey = "alphabet"
 
+// mostThreads is how many threads share the work on a beam: more would wait for memory, and each other.
+const mostThreads = 8
+
 // Completer completes prefixes of queries by the weights of a trial of the task queries. It is for
 // one goroutine at a time.
 type Completer struct {
@@ -26,8 +30,17 @@ type Completer struct {
 	codes    map[rune]int
 	longest  int // characters of a query
 	beam     int
+	logs     []float64            // of a text's next characters
 	state    layer.State[float32] // of the beam, copied from the network
-	logs     []float64
+	// read is the last prefix, and after what the network made of its beginnings, from the empty one on.
+	read  []rune
+	after []reading
+}
+
+// reading is what a text leaves behind: the outputs, a row, and the state.
+type reading struct {
+	outputs kernel.Matrix[float32]
+	state   layer.State[float32]
 }
 
 // Completion is a query that a prefix is completed to.
@@ -64,9 +77,13 @@ func (t *Trainer) LoadCompleter(artifact []byte, beam int) (*Completer, error) {
 	if len(c.alphabet) > codes-task.FirstCharacter {
 		return nil, fmt.Errorf("%s: %d characters for an alphabet of %d codes", WeightsArtifact, len(c.alphabet), codes)
 	}
-	room := network.Room{Batch: beam, History: t.history, Threads: t.threads, Rows: beam}
-	c.net, err = network.Load(t.kernels, s.spec(task.CharacterShape(1, codes)), room, file)
-	return c, err
+	room := network.Room{Batch: beam, History: t.history, Threads: min(runtime.GOMAXPROCS(0), mostThreads), Rows: beam,
+		Products: true}
+	if c.net, err = network.Load(t.kernels, s.spec(task.CharacterShape(1, codes)), room, file); err != nil {
+		return nil, err
+	}
+	c.follow(nil) // forms the weights: no prefix has to wait for that
+	return c, nil
 }
 
 // Close ends the network's threads.
@@ -98,19 +115,12 @@ func (c *Completer) Complete(ctx context.Context, prefix string, most int) ([]Co
 	read := []rune(prefix)
 	switch {
 	case !utf8.ValidString(prefix):
-		return nil, fmt.Errorf("prefix %q is not UTF-8", prefix)
+		return nil, fmt.Errorf("prefix %q is not UTF-8: convert it, as with iconv", prefix)
 	case len(read) > c.longest:
-		return nil, fmt.Errorf("prefix %q has %d characters: the model was trained on at most %d (length)", prefix,
-			len(read), c.longest)
+		return nil, fmt.Errorf("prefix %q has %d characters: the model was trained on at most %d (length): shorten "+
+			"it, or train with a larger length", prefix, len(read), c.longest)
 	}
-	outputs, state := c.net.Step([]int{task.EndOfQuery}, nil)
-	for _, r := range read {
-		code, ok := c.codes[r]
-		if !ok {
-			code = task.RareCharacter
-		}
-		outputs, state = c.net.Step([]int{code}, state)
-	}
+	outputs, state := c.follow(read)
 	live, done := []hypothesis{{text: read}}, []Completion(nil)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -119,14 +129,20 @@ func (c *Completer) Complete(ctx context.Context, prefix string, most int) ([]Co
 		var next []hypothesis
 		for row, h := range live {
 			c.logs = logSoftmax(c.logs[:0], outputs.Row(row))
-			done = insert(done, Completion{string(h.text), math.Exp(h.log + c.logs[task.EndOfQuery])}, most,
-				func(a, b Completion) int { return cmp.Compare(b.Probability, a.Probability) })
+			if p := math.Exp(h.log + c.logs[task.EndOfQuery]); len(done) < most || p > done[most-1].Probability {
+				done = insert(done, Completion{string(h.text), p}, most,
+					func(a, b Completion) int { return cmp.Compare(b.Probability, a.Probability) })
+			}
 			if len(h.text) == c.longest {
 				continue
 			}
 			for code := task.FirstCharacter; code < task.FirstCharacter+len(c.alphabet); code++ {
-				longer := hypothesis{text: h.text, log: h.log + c.logs[code], parent: row, code: code}
-				next = insert(next, longer, c.beam, func(a, b hypothesis) int { return cmp.Compare(b.log, a.log) })
+				log := h.log + c.logs[code]
+				if len(next) == c.beam && log <= next[c.beam-1].log {
+					continue
+				}
+				next = insert(next, hypothesis{text: h.text, log: log, parent: row, code: code}, c.beam,
+					func(a, b hypothesis) int { return cmp.Compare(b.log, a.log) })
 			}
 		}
 		// A text is no more probable than its beginning.
@@ -149,6 +165,44 @@ func (c *Completer) Complete(ctx context.Context, prefix string, most int) ([]Co
 	}
 }
 
+// follow returns the outputs and the state after a prefix. It begins where the prefix departs from the
+// one before.
+func (c *Completer) follow(prefix []rune) (kernel.Matrix[float32], layer.State[float32]) {
+	if len(c.after) == 0 {
+		c.after = append(c.after, retained(c.net.Step([]int{task.EndOfQuery}, nil)))
+	}
+	known := 0
+	for known < min(len(prefix), len(c.read)) && prefix[known] == c.read[known] {
+		known++
+	}
+	c.read, c.after = c.read[:known], c.after[:known+1]
+	for _, r := range prefix[known:] {
+		code, ok := c.codes[r]
+		if !ok {
+			code = task.RareCharacter
+		}
+		c.read = append(c.read, r)
+		c.after = append(c.after, retained(c.net.Step([]int{code}, c.after[len(c.after)-1].state)))
+	}
+	last := c.after[len(prefix)]
+	return last.outputs, last.state
+}
+
+// retained copies what the network's next step overwrites.
+func retained(outputs kernel.Matrix[float32], state layer.State[float32]) (r reading) {
+	r.outputs = clone(outputs)
+	for _, m := range state {
+		r.state = append(r.state, clone(m))
+	}
+	return r
+}
+
+func clone(m kernel.Matrix[float32]) kernel.Matrix[float32] {
+	own := kernel.NewMatrix[float32](m.Rows, m.Cols)
+	own.Fill(m)
+	return own
+}
+
 // gather returns the states of the parents of hypotheses.
 func (c *Completer) gather(from layer.State[float32], live []hypothesis) layer.State[float32] {
 	for i, m := range from {
@@ -165,9 +219,6 @@ func (c *Completer) gather(from layer.State[float32], live []hypothesis) layer.S
 
 // insert puts a value into a sorted list of at most so many.
 func insert[T any](list []T, value T, most int, compare func(a, b T) int) []T {
-	if len(list) == most && compare(value, list[most-1]) >= 0 {
-		return list
-	}
 	at, _ := slices.BinarySearchFunc(list, value, compare)
 	list = slices.Insert(list, at, value)
 	return list[:min(len(list), most)]

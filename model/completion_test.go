@@ -6,9 +6,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sweep/model/dataset"
 	"sweep/model/kernel"
@@ -73,7 +75,7 @@ func TestCompletionFindsTheMostProbable(t *testing.T) {
 			t.Fatalf("%d queries", len(probabilities))
 		}
 		wide, narrow := completer(t, artifact, 81), completer(t, artifact, 3)
-		for _, prefix := range []string{"", "a", "cab", "abca"} {
+		for _, prefix := range []string{"", "a", "cab", "abca", "ab", ""} {
 			var want []Completion
 			given := math.Exp(-lossOf(net, work, alphabetOf(work), prefix, false))
 			for query, p := range probabilities {
@@ -213,38 +215,93 @@ func TestCompleterRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkComplete is one prefix of five characters, with ten completions of about fifteen more, by two layers of
-// 1024 units; without the time to load the weights.
+// untrained returns a completer of queries up to 20 characters long with a network at its start, but for the biases of
+// its outputs: no text ends before its longest, and the search follows as many as the beam is wide at every length.
+func untrained(tb testing.TB, stack sweep.Parameters, beam int, products bool) *Completer {
+	tb.Helper()
+	point := sweep.Parameters{"dataset": "generated-queries", "length": int64(20)}
+	maps.Copy(point, stack)
+	trainer, err := NewTrainer()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	parameters, err := schema.Resolve(point)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, work, err := trainer.open(parameters, "")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	net, err := network.New(tb.Context(), kernel.Float32(), s.spec(task.CharacterShape(1, 200)),
+		network.Room{Batch: beam, History: 1 << 30, Threads: runtime.GOMAXPROCS(0), Rows: beam, Products: products})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(net.Close)
+	for _, v := range net.Arena.Views() {
+		if v.Name == "c" {
+			for code := range v.Value {
+				v.Value[code] = -.3 * float32(code)
+			}
+			v.Value[task.EndOfQuery] = -100
+		}
+	}
+	c := &Completer{net: net, alphabet: alphabetOf(work), codes: map[rune]int{}, longest: 20, beam: beam}
+	for i, r := range c.alphabet {
+		c.codes[r] = task.FirstCharacter + i
+	}
+	return c
+}
+
+// Threads that share the products change no bit, nor does what was completed before.
+func TestCompletionsDoNotDependOnThreads(t *testing.T) {
+	for _, stack := range []sweep.Parameters{
+		{"model": "lstm", "hidden": int64(160), "layers": int64(2)},
+		{"model": "gru", "hidden": int64(160)},
+		{"model": "rnn", "hidden": int64(320), "top": "lstm", "top_hidden": int64(160)},
+	} {
+		alone, shared := untrained(t, stack, 16, false), untrained(t, stack, 16, true)
+		want, err := alone.Complete(t.Context(), "micro", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, before := range []string{"", "microphone", "mica", "micro"} {
+			if _, err := shared.Complete(t.Context(), before, 10); err != nil {
+				t.Fatal(err)
+			}
+			got, err := shared.Complete(t.Context(), "micro", 10)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%v after %q: %v, %v, want %v", stack, before, got, err, want)
+			}
+		}
+	}
+}
+
+// BenchmarkComplete is one prefix of five characters, with ten completions of fifteen more, by a beam of sixteen that
+// is full at every length; without the time to load the weights.
 func BenchmarkComplete(b *testing.B) {
-	for _, model := range []string{"lstm", "spectral-rnn", "gru"} {
-		b.Run(model, func(b *testing.B) {
-			trainer, err := NewTrainer()
-			if err != nil {
-				b.Fatal(err)
-			}
-			parameters, err := schema.Resolve(sweep.Parameters{"dataset": "generated-queries", "model": model,
-				"hidden": int64(1024), "layers": int64(2), "length": int64(20)})
-			if err != nil {
-				b.Fatal(err)
-			}
-			s, work, err := trainer.open(parameters, "")
-			if err != nil {
-				b.Fatal(err)
-			}
-			const beam = 10
-			net, err := network.New(b.Context(), kernel.Float32(), s.spec(task.CharacterShape(1, 200)),
-				network.Room{Batch: beam, History: 1 << 30, Threads: 1, Rows: beam})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer net.Close()
-			c := &Completer{net: net, alphabet: alphabetOf(work), codes: map[rune]int{},
-				longest: 20, beam: beam}
+	for name, stack := range map[string]sweep.Parameters{
+		"lstm":         {"model": "lstm", "hidden": int64(1024), "layers": int64(2)},
+		"gru":          {"model": "gru", "hidden": int64(1024), "layers": int64(2)},
+		"spectral-rnn": {"model": "spectral-rnn", "hidden": int64(1024), "layers": int64(2)},
+		"spectral-rnn-lstm": {"model": "spectral-rnn", "hidden": int64(2048), "m1": int64(256), "m2": int64(256),
+			"top": "lstm", "top_hidden": int64(1024)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			c := untrained(b, stack, 16, true)
+			var times []time.Duration
 			for b.Loop() {
+				c.read, c.after = nil, c.after[:min(len(c.after), 1)] // as if the prefix were the first
+				start := time.Now()
 				if _, err := c.Complete(b.Context(), "micro", 10); err != nil {
 					b.Fatal(err)
 				}
+				times = append(times, time.Since(start))
 			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[0].Microseconds())/1e3, "min-ms")
+			b.ReportMetric(float64(times[len(times)/2].Microseconds())/1e3, "median-ms")
 		})
 	}
 }

@@ -10,6 +10,7 @@ type assembly struct {
 	tile  int // rows of a product's tile
 
 	loops
+	sharing *sharing // nil unless large products are shared, see [Set.Shared]
 }
 
 var assemblies = [...]*assembly{

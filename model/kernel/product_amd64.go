@@ -139,8 +139,12 @@ func blockRows(rows, cols, other int) int {
 
 // panels calls the product for each block of rows and panel of columns. The
 // arguments' pointers are those of the first; they are changed. The memory to prefetch
-// is in two parts.
+// is in two parts; nothing is prefetched for a product that threads share.
 func (k *assembly) panels(p *productArguments, rows, cols int, prefetch, then []float32) {
+	if k.sharing != nil && rows*cols*(p.k+p.inputs) >= sharedWork {
+		k.sharing.multiply(p, rows, cols)
+		return
+	}
 	inner := max(p.k, p.inputs)
 	block, width := blockRows(rows, inner, inner*cols), 2*k.lanes
 	calls := (rows + block - 1) / block * ((cols + width - 1) / width)

@@ -33,6 +33,8 @@ type backend[F Float] interface {
 	reflectLeftAll(q Matrix[F], us [][]F)
 	reflectLeftAllBackward(q, g Matrix[F], us, dus [][]F)
 	normalizeAll(us [][]F)
+	// shared is the backend whose large products are computed in parts, if it has them.
+	shared(threads int, run Runner) backend[F]
 }
 
 // float is the size of an element: strides go to assembly in bytes.

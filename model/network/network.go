@@ -51,6 +51,10 @@ type Room struct {
 	History int64 // bytes that a minibatch's history may take
 	Threads int   // that work on a minibatch which is large enough
 	Rows    int   // most sequences of a slice; 0 for as many as are fast
+
+	// Products has the threads share the products of the layers, not slices: steps of few sequences
+	// through large weights are faster so. It changes no bit.
+	Products bool
 }
 
 // Network is the layers of a trial, their parameters and their loss.
@@ -166,11 +170,10 @@ func (s *Spec) drop(layers []layer.Spec, width int, share float64, number int) [
 
 // New makes a network at its start. It has threads, until it is closed.
 func New[F kernel.Float](ctx context.Context, set *kernel.Set[F], spec Spec, room Room) (*Network[F], error) {
-	n, err := Declare(set, spec)
+	n, err := declareIn(room, set, spec)
 	if err != nil {
 		return nil, err
 	}
-	n.Arena.Allocate()
 	source := random.New(spec.Options.Seed, random.Weights)
 	if err := n.Stack.Init(ctx, source); err != nil {
 		if ctx.Err() != nil {
@@ -189,11 +192,10 @@ func New[F kernel.Float](ctx context.Context, set *kernel.Set[F], spec Spec, roo
 // Load makes the network of the weights in the tensors of an artifact. It has threads, until it
 // is closed.
 func Load(set *kernel.Set[float32], spec Spec, room Room, artifact *safetensors.File) (*Network[float32], error) {
-	n, err := Declare(set, spec)
+	n, err := declareIn(room, set, spec)
 	if err != nil {
 		return nil, err
 	}
-	n.Arena.Allocate()
 	for _, v := range n.Arena.Views() {
 		tensor, err := artifact.Tensor(v.Name, safetensors.F32)
 		if err != nil {
@@ -213,8 +215,26 @@ func Load(set *kernel.Set[float32], spec Spec, room Room, artifact *safetensors.
 	return n, nil
 }
 
+// declareIn declares a network in memory of its own.
+func declareIn[F kernel.Float](room Room, set *kernel.Set[F], spec Spec) (*Network[F], error) {
+	products := new(pool)
+	if room.Products {
+		set = set.Shared(room.Threads, products.run)
+	}
+	n, err := Declare(set, spec)
+	if err != nil {
+		return nil, err
+	}
+	n.products = products
+	n.Arena.Allocate()
+	return n, nil
+}
+
 // Close ends the network's threads.
-func (n *Network[F]) Close() { n.pool.close() }
+func (n *Network[F]) Close() {
+	n.pool.close()
+	n.products.close()
+}
 
 // Level returns the kernel level at which the network computes.
 func (n *Network[F]) Level() kernel.Level { return n.set.Level() }

@@ -13,7 +13,7 @@ const spinTime = 100 * time.Microsecond
 
 // A pool runs the parts of a job on several threads: the caller's, and workers
 // that look out for the next job for a while before they sleep. Only one
-// goroutine may use it.
+// goroutine may use it. The zero value is one of the caller's thread alone.
 type pool struct {
 	workers []worker
 	ended   sync.WaitGroup
@@ -35,13 +35,19 @@ type worker struct {
 
 // newPool returns a pool of so many threads, the caller's included.
 func newPool(threads int) *pool {
-	p := &pool{workers: make([]worker, threads-1)}
+	p := new(pool)
+	p.start(threads)
+	return p
+}
+
+// start makes the pool one of so many threads, the caller's included. It is called once.
+func (p *pool) start(threads int) {
+	p.workers = make([]worker, threads-1)
 	for i := range p.workers {
 		w := &p.workers[i]
 		w.wake = make(chan struct{}, 1)
 		p.ended.Go(func() { p.work(w) })
 	}
-	return p
 }
 
 // threads is the number of threads.

@@ -1,10 +1,37 @@
 package network
 
 import (
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sweep/model/kernel"
+	"sweep/model/random"
 )
+
+// Threads that share products write what one writes, one product after the other in the same place.
+func TestPoolSharesProducts(t *testing.T) {
+	p := newPool(3)
+	defer p.close()
+	set := kernel.Float32()
+	shared := set.Shared(3, p.run)
+	var right kernel.Packed[float32]
+	const rows, inner, cols = 9, 300, 515
+	a, b := kernel.NewMatrix[float32](rows, inner), kernel.NewMatrix[float32](inner, cols)
+	source := random.New(1, 2)
+	random.Gaussian(b.Data, 1, source)
+	set.Pack(&right, b)
+	want, got := kernel.NewMatrix[float32](rows, cols), kernel.NewMatrix[float32](rows, cols)
+	for round := range 20 {
+		random.Gaussian(a.Data, 1, source)
+		set.Multiply(want, a, &right)
+		shared.Multiply(got, a, &right)
+		if !slices.Equal(got.Data, want.Data) {
+			t.Fatalf("round %d: shared products differ", round)
+		}
+	}
+}
 
 func TestPoolDoesEachPartOnce(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, 8} {

@@ -19,6 +19,9 @@ type sliced[F kernel.Float] struct {
 	rows   int // most series in a slice
 	passes []layer.Pass[F]
 	pool   *pool
+
+	products *pool // the threads that share products, see Room
+
 	scores []loss.Score
 	norms  []float64          // ‖∂L/∂h(0)‖² of each slice
 	outs   []kernel.Matrix[F] // what each slice's Forward returned, or its gradient
@@ -72,11 +75,15 @@ func (n *Network[F]) prepare(room Room) {
 	}
 	n.scores, n.norms, n.outs = make([]loss.Score, count), make([]float64, count), make([]kernel.Matrix[F], count)
 	n.trained, n.evaluated = make(handover[F], count), make(handover[F], count)
-	threads := room.Threads
+	threads := max(min(room.Threads, runtime.GOMAXPROCS(0)), 1)
+	if room.Products {
+		n.products.start(threads)
+		threads = 1
+	}
 	if n.head == nil {
 		threads = min(threads, count)
 	}
-	n.pool = newPool(max(min(threads, runtime.GOMAXPROCS(0)), 1))
+	n.pool = newPool(threads)
 	if n.head != nil {
 		n.head.prepare(n.pool, count, n.spec.Shape.Rows(limits.Batch, limits.Steps))
 	}
