@@ -290,7 +290,8 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 	var publications []func()
 	for q, list := range jobs {
 		for i := range list {
-			keepsArtifacts = keepsArtifacts || len(list[i].Artifacts) > 0
+			// programs leave media unasked
+			keepsArtifacts = keepsArtifacts || len(list[i].Artifacts) > 0 || list[i].Script != nil
 		}
 		publications = append(publications, func() { s.publish(ctx, q, list, began) })
 	}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // Artifact is a file that an execution leaves besides its result, in the artifact store.
@@ -81,6 +82,11 @@ const (
 	LongestArtifactName = 100
 	// MostArtifacts is how many a sweep can ask for.
 	MostArtifacts = 100
+	// MediaPrefix begins the names of media: what a program logs beside numbers, such as images and
+	// tables. Trainers hand them over unasked.
+	MediaPrefix = "media."
+	// MostMedia is how many media are kept of a trial.
+	MostMedia = 100
 	// DefaultArtifactSize is the limit of one artifact, in bytes, if the sweep sets none.
 	DefaultArtifactSize = 1 << 30
 	// DefaultArtifactsSize is that of all artifacts of a trial.
@@ -97,6 +103,9 @@ func CheckArtifactName(name string) error {
 	}
 	return nil
 }
+
+// IsMedia reports whether an artifact is one of a trial's media.
+func IsMedia(name string) bool { return strings.HasPrefix(name, MediaPrefix) }
 
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 

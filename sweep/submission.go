@@ -20,6 +20,10 @@ const (
 	SweepWaiting SweepState = "waiting"
 )
 
+// AgentKey begins the keys of the submissions that an agent of Python makes for a sweep to which
+// wandb.sweep gave an id: stores find the newest of them by that id.
+func AgentKey(id string) string { return "wandb/" + id + "/" }
+
 // Submission is a checked sweep file with all that a coordinator needs to expand it without the
 // trainer or the data.
 type Submission struct {

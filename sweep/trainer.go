@@ -72,7 +72,8 @@ type Sink interface {
 	Checkpoint(step int64, state []byte) error
 	// Artifact stores an artifact, whose name and media type are set, in place of an earlier one
 	// of that name, and reads its content to the end. Size and digest are verified if they are
-	// set. Artifacts that TrainRequest.Artifacts does not name are dropped. A file of the
+	// set. Artifacts that TrainRequest.Artifacts does not name are dropped, except the first
+	// MostMedia media. A file of the
 	// trainer's temporary directory must not be used afterwards.
 	Artifact(a Artifact, content io.Reader) error
 }

@@ -42,8 +42,8 @@ func (h *handed) drop() {
 // Artifact implements sweep.Sink. The result contains what is wrong with an artifact that exceeds
 // the limits, or differs from its announced size or digest.
 func (e *execution) Artifact(a sweep.Artifact, content io.Reader) error {
-	if !slices.Contains(e.delivery.Artifacts, a.Name) {
-		e.slot.worker.log.Debug("artifact dropped: the sweep does not ask for it", "trial", e.delivery.TrialID,
+	if !e.takes(a.Name) {
+		e.slot.worker.log.Debug("artifact dropped: not requested, or too many media", "trial", e.delivery.TrialID,
 			"artifact", a.Name)
 		return nil
 	}
@@ -61,6 +61,25 @@ func (e *execution) Artifact(a sweep.Artifact, content io.Reader) error {
 	}
 	e.artifacts[a.Name] = h
 	return nil
+}
+
+// takes reports whether an artifact is kept: if the sweep requests it, or as one of a bounded number of media.
+func (e *execution) takes(name string) bool {
+	if slices.Contains(e.delivery.Artifacts, name) || e.artifacts[name] != nil {
+		return true
+	}
+	return sweep.IsMedia(name) && len(e.media()) < sweep.MostMedia
+}
+
+// media returns the names of the media that were handed over unasked, sorted.
+func (e *execution) media() (names []string) {
+	for name := range e.artifacts {
+		if !slices.Contains(e.delivery.Artifacts, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // spool reads an artifact and computes its digest.
@@ -126,11 +145,11 @@ func (e *execution) dropArtifacts() {
 	e.artifacts = nil
 }
 
-// store stores the artifacts that the sweep names and adds them to the result. It fails only if
+// store stores the artifacts that the sweep names, and media, and adds them to the result. It fails only if
 // the execution has ended.
 func (e *execution) store(r *sweep.Result) error {
 	r.Artifacts = nil
-	for _, name := range e.delivery.Artifacts {
+	for _, name := range slices.Concat(e.delivery.Artifacts, e.media()) {
 		a := sweep.Artifact{Name: name, Problem: notHandedOver}
 		if h := e.artifacts[name]; h != nil {
 			a = h.Artifact

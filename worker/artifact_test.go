@@ -159,6 +159,33 @@ func TestArtifactsTogether(t *testing.T) {
 	}
 }
 
+// Media are stored unasked, a bounded number of them, behind what the sweep requests.
+func TestMedia(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, leave(func(_ sweep.TrainRequest, sink sweep.Sink) error {
+		var all error
+		for i := range sweep.MostMedia + 3 {
+			all = errors.Join(all, sink.Artifact(sweep.Artifact{Name: fmt.Sprintf("%s%03d.png", sweep.MediaPrefix, i)},
+				strings.NewReader(fmt.Sprint(i))))
+		}
+		return errors.Join(all, sink.Artifact(sweep.Artifact{Name: "weights"}, strings.NewReader("w")),
+			sink.Artifact(sweep.Artifact{Name: "media.000.png"}, strings.NewReader("newer")))
+	}))
+	store := newFolder(t)
+	r.publish(asking(0, "weights"))
+	r.start(worker.Options{Artifacts: store})
+	got := r.result(0).Artifacts
+	if len(got) != 1+sweep.MostMedia || got[0].Name != "weights" || got[1].Name != "media.000.png" ||
+		got[1].Size != int64(len("newer")) || got[sweep.MostMedia].Name != "media.099.png" {
+		t.Errorf("%d artifacts: %+v", len(got), got)
+	}
+	for _, a := range got {
+		if err := r.check(store, 0, a); err != nil {
+			t.Errorf("%+v: %v", a, err)
+		}
+	}
+}
+
 // Without a store, or with one that does not take anything, the result says so.
 func TestArtifactsThatCannotBeStored(t *testing.T) {
 	t.Parallel()

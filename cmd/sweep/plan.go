@@ -55,6 +55,11 @@ type planOptions struct {
 func (o *planOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.directory, "directory", "", "directory in which the file's program runs (default: the "+
 		"first that contains the program of: the current one, the file's, and those above it)")
+	o.addSearchFlags(f)
+}
+
+// addSearchFlags adds the flags that override how a file chooses its points.
+func (o *planOptions) addSearchFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.count, "count", 0, "maximum number of trials, like run_cap in the file")
 	f.StringVar(&o.method, "method", "", "grid or random; overrides method in the file")
 }

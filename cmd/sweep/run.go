@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -90,6 +92,9 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.Lookup("ui").NoOptDefVal = defaultUI
 }
 
+// agentVariable has the id that wandb.sweep gave the sweep which is run by wandb.agent.
+const agentVariable = "SWEEP_AGENT"
+
 // runSweep checks the file, brings up the parts of a cluster in this process
 // and waits for the sweep's end.
 func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) error {
@@ -115,6 +120,9 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	p, err := s.prepare(cmd, path, options.plan, options.reuse)
 	if err != nil {
 		return err
+	}
+	if agent := os.Getenv(agentVariable); agent != "" {
+		p.submission.Key = sweep.AgentKey(agent) + rand.Text()
 	}
 	if options.checked != nil {
 		if err := options.checked(p); err != nil {

@@ -81,24 +81,34 @@ func restrictScripts(l *trainer.Launcher, directories []string) error {
 
 // newExec runs programs that make their sweeps themselves.
 func newExec(s *settings) *cobra.Command {
+	var options planOptions
 	cmd := &cobra.Command{
 		Use:   "exec COMMAND [ARGUMENT…]",
 		Short: "Run a Python program that creates its sweep with wandb.sweep and wandb.agent",
 		Long: `The program imports a replacement for the package wandb. wandb.sweep stores the sweep
 in the local database, and wandb.agent runs its trials on this machine. No account and
-no network are needed.
+no network are needed. Other commands know the sweep by the id that wandb.sweep returns.
+
+--method and --count override the sweep's method and the count of wandb.agent: a sweep
+with method bayes runs with --method random. Flags stand before COMMAND.
 
 Exit codes: those of the program; 1 if it cannot be started.`,
-		Example: "  sweep exec python3 tune.py\n  sweep exec --home ~/tune python3 tune.py --epochs 20",
+		Example: "  sweep exec python3 tune.py\n  sweep exec --method random --count 20 python3 tune.py --epochs 20",
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return s.exec(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := options.check(); err != nil {
+				return err
+			}
+			return s.exec(cmd, args, &options)
+		},
 	}
+	options.addSearchFlags(cmd.Flags())
 	cmd.Flags().SetInterspersed(false) // what follows is the program's
 	return cmd
 }
 
 // exec starts a program with the stand-in first on PYTHONPATH and waits for it.
-func (s *settings) exec(cmd *cobra.Command, args []string) error {
+func (s *settings) exec(cmd *cobra.Command, args []string, options *planOptions) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("path of this program: %w", err)
@@ -124,10 +134,21 @@ func (s *settings) exec(cmd *cobra.Command, args []string) error {
 	if s.store != "" {
 		program.Env = append(program.Env, "SWEEP_STORE="+s.store)
 	}
+	ran := filepath.Join(folder, "agent") // appears when wandb.agent has run something
+	program.Env = append(program.Env, "SWEEP_AGENT_RAN="+ran)
+	if options.method != "" {
+		program.Env = append(program.Env, "SWEEP_AGENT_METHOD="+options.method)
+	}
+	if options.count > 0 {
+		program.Env = append(program.Env, fmt.Sprintf("SWEEP_AGENT_COUNT=%d", options.count))
+	}
 	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	program.Cancel = func() error { return program.Process.Signal(syscall.SIGTERM) }
 	program.WaitDelay = script.Grace
 	err = program.Run()
+	if _, missing := os.Stat(ran); missing != nil && (options.method != "" || options.count > 0) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning: --method and --count had no effect: the program ran no wandb.agent")
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
 		return &exitError{exit.ExitCode(), fmt.Errorf("%s ended with %w", args[0], err)}

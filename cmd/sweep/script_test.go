@@ -365,7 +365,7 @@ def main():
     with wandb.init() as run:
         calls.append(run.config.x)
         if run.config.x == 3: raise ValueError("three is too many")
-        run.log({"y": run.config.x ** 2, "lr": run.config.opt["lr"]})
+        run.log({"y": run.config.x ** 2, "lr": run.config.opt["lr"], "page": wandb.Html("x is %d" % run.config.x)})
 sweep = {"method": "grid", "metric": {"name": "y", "goal": "minimize"}, "parameters": {"x": {"values": (1, 2, 3)}, "opt": {"parameters": {"lr": {"value": 0.5}}}}}
 id = wandb.sweep(sweep, project="p", entity="e")
 print("ID", id)
@@ -380,8 +380,8 @@ wandb.agent(sys.argv[1], function=lambda: wandb.init() and wandb.log({"y": wandb
 `,
 		"program.py": `
 import wandb
-id = wandb.sweep({"program": "train.py", "method": "random", "parameters": {"lr": {"min": 0.0, "max": 1.0}, "units": {"value": 3}}})
-wandb.agent(id, count=2)
+id = wandb.sweep({"program": "train.py", "method": "bayes", "parameters": {"lr": {"min": 0.0, "max": 1.0}, "units": {"value": 3}}}, settings=wandb.Settings(project="p"), prior_runs=["x"])
+wandb.agent(id, count=5)
 try: wandb.agent("nonsense1")
 except wandb.Error as e: print(e)
 `,
@@ -397,11 +397,18 @@ except wandb.Error as e: print(e)
 	}
 	_, id, _ := strings.Cut(stdout, "ID ")
 	id, _, _ = strings.Cut(id, "\n")
+	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
+		{args: []string{"status", id}, stdout: []string{"python-" + id}},
+		{args: []string{"artifacts", "get", id, "1", "media.page.html", "-o", "-"}, stdout: []string{"x is 2"}},
+		{args: []string{"exec", "--method", "best", "python", "program.py"}, code: exitUsage,
+			stderr: []string{"--method best"}},
+		{args: []string{"exec", "--count", "1", "sh", "-c", ":"}, stderr: []string{"the program ran no wandb.agent"}},
+	}...)
 	if _, stderr, code := output(t, home, "exec", "python", "again.py", id); code != 0 {
 		t.Errorf("a second process: exit code %d: %s", code, stderr)
 	}
-	stdout, stderr, code = output(t, home, "exec", "python", "program.py")
-	if code != 0 || !strings.Contains(stdout, "there is no sweep nonsense1 here") ||
+	stdout, stderr, code = output(t, home, "exec", "--method", "random", "--count", "2", "python", "program.py")
+	if code != 0 || !strings.Contains(stderr, "count=5 is overridden by --count 2") || !strings.Contains(stdout, "there is no sweep nonsense1 here") ||
 		!strings.Contains(stderr, "2 completed") {
 		t.Errorf("a program: exit code %d: %s%s", code, stdout, stderr)
 	}

@@ -174,6 +174,11 @@ func (t *transaction) resolve(reference string) (id string) {
 		t.fail(fmt.Errorf("sweep %q: %d ids begin with it, among them %s: %w",
 			reference, len(prefixed), strings.Join(prefixed[:2], " and "), sweep.ErrNotFound))
 	}
+	if t.one([]any{&id}, `SELECT s.sweep_id FROM requests AS r JOIN sweeps AS s USING (sweep_no)
+		WHERE substr(r.request_key, 1, length($1)) = $1 AND s.deleted_at IS NULL
+		ORDER BY s.sweep_no DESC LIMIT 1`, sweep.AgentKey(reference)) {
+		return id
+	}
 	t.fail(fmt.Errorf("sweep %q: no id begins with it and no sweep has that name: %w", reference, sweep.ErrNotFound))
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"sweep/sweep"
 )
@@ -29,11 +30,71 @@ func (e *execution) handOver() error {
 			}
 			continue
 		}
-		artifact.Name = name
-		err = e.sink.Artifact(artifact, content)
-		_ = content.Close() // it was only read
+		if err := e.send(name, artifact, content); err != nil {
+			return err
+		}
+	}
+	return e.handOverMedia()
+}
+
+func (e *execution) send(name string, artifact sweep.Artifact, content io.ReadCloser) error {
+	artifact.Name = name
+	err := e.sink.Artifact(artifact, content)
+	_ = content.Close() // it was only read
+	if err != nil {
+		return fmt.Errorf("artifact %s: %w", name, err)
+	}
+	return nil
+}
+
+const (
+	// mediaFolder is the folder of a trial's media among its artifacts, mediaIndex the file in it that says
+	// what they are.
+	mediaFolder = "media"
+	mediaIndex  = "index.json"
+)
+
+// handOverMedia sends the sink the files of the folder media, the index first. The log says which cannot be
+// stored.
+func (e *execution) handOverMedia() error {
+	folder := filepath.Join(e.artifacts, mediaFolder)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			e.say("media are left out: %v", err)
+		}
+		return nil
+	}
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
+		switch mediaIndex {
+		case a.Name():
+			return -1
+		case b.Name():
+			return 1
+		}
+		return 0
+	})
+	if n := len(entries); n > sweep.MostMedia {
+		e.say("of %d media files %d are kept in the artifact store", n, sweep.MostMedia)
+		entries = entries[:sweep.MostMedia]
+	}
+	for _, entry := range entries {
+		name := sweep.MediaPrefix + entry.Name()
+		err := sweep.CheckArtifactName(name)
+		if err == nil && !entry.Type().IsRegular() {
+			err = errors.New("it is no file")
+		}
+		var artifact sweep.Artifact
+		var content io.ReadCloser
+		if err == nil {
+			artifact, content, err = openArtifact(filepath.Join(folder, entry.Name()))
+		}
 		if err != nil {
-			return fmt.Errorf("artifact %s: %w", name, err)
+			e.say("media file %s is left out: %v", entry.Name(), err)
+			continue
+		}
+		if err := e.send(name, artifact, content); err != nil {
+			return err
 		}
 	}
 	return nil

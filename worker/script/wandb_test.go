@@ -1,6 +1,7 @@
 package script
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -275,8 +276,8 @@ wandb.log({"ok": 1})
 	}
 }
 
-// 11. Objects come in one mapping with numbers: numbers are kept, objects become
-// artifacts or are named once.
+// 11. Objects come in one mapping with numbers: numbers are kept, objects and texts become
+// media or are named once.
 func TestObjects(t *testing.T) {
 	r := newPython(t, `
 import wandb
@@ -285,9 +286,12 @@ open("plot.png", "wb").write(b"png"); open("model.bin", "w").write("weights")
 for i in range(3):
     wandb.log({
         "loss": 1 / (i + 1), "picture": wandb.Image("plot.png", caption="c"), "many": [wandb.Image("plot.png")] * 2,
-        "rows": wandb.Table(columns=["a", "b"], data=[[1, "x"], [2, object()]]), "histogram": wandb.Histogram([1, 2, 3]),
-        "matrix": wandb.plot.confusion_matrix(y_true=[0], preds=[0]), "words": "text", "list": [1, 2], "unknown": wandb.Sankey(1), "html": wandb.Html("<b>"),
+        "rows": wandb.Table(columns=["a", "b"], data=[[1, "x"], [float("nan"), wandb.Html]]), "histogram": wandb.Histogram([1, 2, 3], num_bins=2),
+        "matrix": wandb.plot.confusion_matrix(probs=None, y_true=[0, 1, 1], preds=[0, 1, 0], class_names=["cat", "dog"]),
+        "words": "text %d" % i, "list": [1, 2], "unknown": wandb.Sankey(1), "html": wandb.Html("<b>"), "val/loss": {"deep": "one"}, "val_loss.deep": "two",
+        "drawing": wandb.plot.line(wandb.Table(columns=["x", "y"], data=[[1, 2]]), "x", "y", title="t"), "sound": wandb.Audio([0.0, 1.0], sample_rate=8000),
     }, step=i)
+wandb.Histogram(np_histogram=([1, 2], [0, 1, 2])); wandb.plot.line_series([1, 2], [[3, 4]], keys=["k"])
 wandb.sklearn.plot_roc([1], [2])
 artifact = wandb.Artifact("model", type="model", metadata={"a": 1})
 artifact.add_file("model.bin")
@@ -303,7 +307,9 @@ class Figure:
 wandb.log({"figure": Figure(), "drawn": wandb.Image(Figure())})
 try:
     import numpy, PIL
-    wandb.log({"array": wandb.Image(numpy.zeros((4, 5, 3)))})
+    wandb.log({"array": wandb.Image(numpy.zeros((4, 5, 3))), "tiles": wandb.Image(numpy.zeros((10, 1, 4, 5)))})
+    assert PIL.Image.open(run.dir + "/../media/tiles.png").size == (40, 8)
+    assert PIL.Image.open(run.dir + "/../media/array.png").size == (5, 4)
 except ImportError: open(run.dir + "/../media/array.png", "w").write("as if")
 assert run.invented(1) is None and "/runs/" in run.url + "" and run._label(code="x") is None
 try: run.use_artifact("team/data:v3")
@@ -320,8 +326,7 @@ except wandb.CommError: pass
 	}
 	kept := filepath.Join(r.options.Artifacts, "s1", "7")
 	for _, name := range []string{
-		"media/picture.png", "media/many.0.png", "media/rows.table.json", "media/html.html", "media/figure.png",
-		"media/drawn.png", "media/array.png", "model-model/model.bin", "model-model/more/note.txt",
+		"media/picture.png", "media/many_1.png", "media/figure.png", "media/drawn.png", "media/array.png", "model-model/model.bin", "model-model/more/note.txt",
 		"model-model/table.table.json", "model-model.metadata.json", "file-raw/model.bin", "files/model.bin",
 		"files/own.txt",
 	} {
@@ -329,9 +334,61 @@ except wandb.CommError: pass
 			t.Errorf("not kept: %v", err)
 		}
 	}
-	for _, name := range []string{"histogram", "matrix", "words", "list", "unknown"} {
+	checkMedia(t, r)
+	for _, name := range []string{"list", "unknown"} {
 		if n := strings.Count(r.log.String(), "): "+name+": its "); n != 1 {
 			t.Errorf("%s is named %d times:\n%s", name, n, &r.log)
+		}
+	}
+}
+
+// checkMedia checks the media that were handed over: the index, and each in its form.
+func checkMedia(t *testing.T, r *rig) {
+	t.Helper()
+	handed := map[string]string{}
+	for name, a := range r.sink.Artifacts() {
+		handed[name] = string(a.Content)
+	}
+	for name, want := range map[string]string{
+		"media.rows.table.json":          `{"columns": ["a", "b"], "data": [[1, "x"], [null, "<class 'wandb._media.Html'>"]]}`,
+		"media.histogram.histogram.json": `{"edges": [1.0, 2.0, 3], "counts": [1, 2]}`,
+		"media.matrix.confusion.json":    `{"classes": ["cat", "dog"], "counts": [[1, 0], [1, 1]]}`,
+		"media.drawing.table.json": `{"columns": ["x", "y"], "data": [[1, 2]], "plot": {"kind": "line", "x": "x", ` +
+			`"y": "y", "title": "t"}}`,
+		"media.words.txt": "text 2", "media.html.html": "<b>", "media.val_loss_deep.txt": "one",
+		"media.val_loss_deep-2.txt": "two",
+	} {
+		if handed[name] != want {
+			t.Errorf("%s: %s, want %s", name, handed[name], want)
+		}
+	}
+	if !strings.HasPrefix(handed["media.sound.wav"], "RIFF") {
+		t.Errorf("a sound of %q", handed["media.sound.wav"])
+	}
+	var index struct {
+		Media []struct {
+			Name, Kind, File, Caption string
+			Step, Place               int
+		}
+	}
+	if err := json.Unmarshal([]byte(handed["media.index.json"]), &index); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	for _, m := range index.Media {
+		kinds[m.Name] = m.Kind
+		if _, ok := handed[sweep.MediaPrefix+m.File]; !ok {
+			t.Errorf("%+v has no file", m)
+		}
+		if m.Name == "picture" && (m.Caption != "c" || m.Step != 2) || m.Name == "many" && m.Place > 1 {
+			t.Errorf("%+v", m)
+		}
+	}
+	for name, want := range map[string]string{"picture": "image", "many": "image", "rows": "table", "html": "html",
+		"histogram": "histogram", "matrix": "confusion_matrix", "words": "text", "sound": "audio", "drawing": "table",
+		"val/loss.deep": "text"} {
+		if kinds[name] != want {
+			t.Errorf("%s is of kind %q, want %s", name, kinds[name], want)
 		}
 	}
 }

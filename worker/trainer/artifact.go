@@ -25,7 +25,7 @@ func (s *sender) Artifact(a sweep.Artifact, content io.Reader) error {
 	if err := sweep.CheckArtifactName(a.Name); err != nil {
 		return err
 	}
-	if !slices.Contains(s.artifacts, a.Name) {
+	if !slices.Contains(s.artifacts, a.Name) && !sweep.IsMedia(a.Name) {
 		return nil
 	}
 	m, err := encodeArtifact(a, content)

@@ -72,6 +72,18 @@ func testRequests(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	})
 
+	t.Run("Agents", func(t *testing.T) { // the id that wandb.sweep gave finds the newest sweep of its agents
+		f := newFixture(t, open(t))
+		f.makeSweep("s1", keyed("one", sweep.AgentKey("c5026c86")+"x"), 5)
+		f.makeSweep("s2", keyed("one", sweep.AgentKey("c5026c86")+"y"), 5)
+		f.makeSweep("s3", keyed("one", sweep.AgentKey("c5026c87")+"y"), 5)
+		if found := f.sweep("c5026c86"); found.ID != "s2" {
+			t.Errorf("sweep %s", found.ID)
+		}
+		_, err := f.Sweep(f.ctx, "c5026c8")
+		wantError(t, err, sweep.ErrNotFound)
+	})
+
 	t.Run("AtOnce", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		const clients = 8

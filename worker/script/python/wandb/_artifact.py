@@ -38,7 +38,7 @@ class Artifact:
             f.write(str(uri))
 
     def add(self, obj, name, **ignored):
-        if not getattr(obj, "_keep", lambda stem: False)(self._path(name)):
+        if getattr(obj, "_keep", lambda stem: None)(self._path(name)) is None:
             _events.once("artifact %s: %s is left out: only tables and files are kept" % (self.name, name))
         return obj
 

@@ -69,7 +69,7 @@ class Summary(collections.abc.MutableMapping):
             n = _events.number(value)
             if n is not None:
                 numbers[name] = n
-            elif isinstance(value, _media._Media):
+            elif isinstance(value, (str, _media._Media)) and not self._run._off:
                 _media.keep(name, value)
         if numbers and self._run._reports:
             _events.send({"_summary": True}, numbers)
@@ -89,6 +89,7 @@ class Run:
         # A process without these is not to be the trial, whoever started it.
         trial = bool(os.environ.get("WANDB_RUN_ID") and os.environ.get("WANDB_SWEEP_ID"))
         off = _off(mode)
+        self._off = off or not trial
         self._reports = trial and not off and bool(os.environ.get("SWEEP_EVENTS"))
         if trial and off:
             _events.once("the script has disabled wandb: this run reports nothing")
@@ -185,12 +186,10 @@ class Run:
             if n is not None:
                 numbers[name] = n
                 self.summary._items[name] = n
-            elif isinstance(value, (list, tuple)) and value and all(isinstance(v, _media._Media) for v in value):
-                for i, v in enumerate(value[:8]):
-                    _media.keep("%s.%d" % (name, i), v)
             elif value is not None:
                 self.summary._items[name] = value
-                _media.keep(name, value)
+                if not self._off:
+                    _media.keep(name, value, at + self._first)
         if not numbers or not self._reports:
             return
         at += self._first

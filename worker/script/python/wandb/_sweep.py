@@ -45,8 +45,14 @@ def _write(path, record):
     os.replace(path + ".new", path)
 
 
-def sweep(sweep, entity=None, project=None, prior_runs=None):
+def sweep(sweep, entity=None, project=None, prior_runs=None, settings=None, **ignored):
     """Keeps a sweep's definition and returns its id, for agent here or elsewhere."""
+    for name in ignored:
+        _events.once("wandb.sweep: %s= has no effect here" % name)
+    if prior_runs:
+        _events.once("wandb.sweep: prior_runs= has no effect here: results of equal trials are reused by themselves")
+    setting = (settings.get if isinstance(settings, dict) else lambda name: getattr(settings, name, None))
+    project, entity = project or setting("project"), entity or setting("entity")
     if _in_trial():
         return os.environ["WANDB_SWEEP_ID"]
     if callable(sweep):
@@ -61,6 +67,7 @@ def sweep(sweep, entity=None, project=None, prior_runs=None):
     sweep_id = uuid.uuid4().hex[:8]
     _write(_path(sweep_id), {"definition": definition, "taken": 0})
     print("Create sweep with ID: %s" % sweep_id)
+    print("Results, once wandb.agent runs it: sweep trials %s" % sweep_id)
     return sweep_id
 
 
@@ -82,7 +89,7 @@ def controller(*arguments, **options):
     raise UsageError("wandb.controller: the program sweep chooses the points; wandb.agent runs them")
 
 
-def agent(sweep_id, function=None, entity=None, project=None, count=None):
+def agent(sweep_id, function=None, entity=None, project=None, count=None, **ignored):
     """Runs the trials of a sweep, one after another: function in this process, or
     the sweep's program in processes of its own."""
     if _in_trial():
@@ -90,6 +97,8 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None):
         if function is not None:
             function()
         return
+    for name in ignored:
+        _events.once("wandb.agent: %s= has no effect here" % name)
     path = _path(sweep_id)
     try:
         with open(path, encoding="utf-8") as f:
@@ -97,7 +106,15 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None):
     except OSError:
         raise UsageError("there is no sweep %s here: wandb.sweep makes one" % (sweep_id,)) from None
     definition = dict(record["definition"])
-    definition.setdefault("name", "python-" + os.path.basename(path)[: -len(".json")])
+    number = os.path.basename(path)[: -len(".json")]
+    definition.setdefault("name", "python-" + number)
+    given = os.environ.get("SWEEP_AGENT_COUNT")
+    if given:
+        if count is not None and int(count) != int(given):
+            _events.say("wandb.agent: count=%s is overridden by --count %s" % (count, given))
+        count = given
+    if os.environ.get("SWEEP_AGENT_RAN"):
+        open(os.environ["SWEEP_AGENT_RAN"], "w").close()
     if function is not None:
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         definition["command"] = [sys.executable, "-m", "wandb._relay"]
@@ -110,10 +127,12 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None):
         with open(file, "w", encoding="utf-8") as f:
             json.dump(definition, f)
         command = [_program(), "run", file, "--slots", "1"]
+        if os.environ.get("SWEEP_AGENT_METHOD"):
+            command += ["--method", os.environ["SWEEP_AGENT_METHOD"]]
         if count is not None:
             # Points are numbered: those that earlier agents took are there already.
             command += ["--count", str(record["taken"] + int(count))]
-        code = _serve(command, folder, function)
+        code = _serve(command, folder, function, number)
         if count is not None:
             _write(path, dict(record, taken=record["taken"] + int(count)))
     finally:
@@ -131,7 +150,7 @@ def _program():
     return program
 
 
-def _serve(command, folder, function):
+def _serve(command, folder, function, number):
     """Has sweep run its trials, and runs function for each, until sweep ends."""
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -139,7 +158,8 @@ def _serve(command, folder, function):
         listener.bind(address)
         listener.listen(8)
         listener.settimeout(0.2)
-        running = subprocess.Popen(command, env=dict(os.environ, WANDB_AGENT_SOCKET=address), stdout=sys.stderr.fileno())
+        environment = dict(os.environ, WANDB_AGENT_SOCKET=address, SWEEP_AGENT=number)
+        running = subprocess.Popen(command, env=environment, stdout=sys.stderr.fileno())
         try:
             while running.poll() is None:
                 try:
