@@ -4,6 +4,8 @@
 /** A value of a parameter, metric or figure; null where there is none. */
 export type Scalar = string | number | boolean | null;
 
+export type Scale = "log" | "linear";
+
 export type Goal = "minimize" | "maximize";
 
 export type TrialState =
@@ -67,7 +69,7 @@ export interface Grid {
   first: number;
   points: number;
   source: string;
-  axes: { names: string[]; length: number }[];
+  axes: { names: string[]; length: number; scales?: Record<string, Scale> }[];
 }
 
 /** web.showSweep */
@@ -107,6 +109,7 @@ export interface Column {
   kind: "parameter" | "metric" | "figure";
   varies: boolean;
   distinct: number;
+  values?: Scalar[];
   low?: number;
   high?: number;
 }

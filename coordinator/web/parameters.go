@@ -66,3 +66,21 @@ func varied(f *frame.Frame, record *sweep.SweepRecord) []string {
 	inFileOrder(own, axes)
 	return own
 }
+
+// scaleOf returns the scale of a parameter whose values are drawn from a distribution or a range,
+// "" for a list.
+func scaleOf(values *sweep.Values) string {
+	switch d := values.Distribution; {
+	case d == nil && values.Range == nil:
+		return ""
+	case d == nil:
+		return frame.LinearScale
+	default:
+		switch d.Kind {
+		case sweep.LogUniformDistribution, sweep.InverseLogUniformDistribution, sweep.LogUniformValuesDistribution,
+			sweep.LogNormalDistribution:
+			return frame.LogScale
+		}
+		return frame.LinearScale
+	}
+}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -24,6 +25,22 @@ func (q *query) text(name string) string {
 		return list[0]
 	}
 	return ""
+}
+
+// textAt reads the i-th of a list, "" if there are fewer.
+func (q *query) textAt(name string, i int) string {
+	if list := q.values[name]; i < len(list) {
+		return list[i]
+	}
+	return ""
+}
+
+// numberAt reads the i-th whole number of a list, 0 if there are fewer.
+func (q *query) numberAt(name string, i int) int64 {
+	part := query{values: map[string][]string{name: {q.textAt(name, i)}}}
+	n := part.number(name, 0)
+	q.err = cmp.Or(q.err, part.err)
+	return n
 }
 
 // list reads a list, whose items are given one by one.

@@ -72,6 +72,8 @@ type shownGrid struct {
 type shownAxis struct {
 	Names  []string `json:"names"`
 	Length int64    `json:"length"`
+	// Scales are those of the parameters' distributions, by name.
+	Scales map[string]string `json:"scales,omitempty"`
 }
 
 // showSweep tells everything of a sweep that is not its trials'.
@@ -102,6 +104,12 @@ func (s *Server) showSweep(r *http.Request, record *sweep.SweepRecord) (any, err
 			a := shownAxis{Length: axis.Len()}
 			for _, p := range axis.Parameters {
 				a.Names = append(a.Names, p.Name)
+				if scale := scaleOf(&p.Values); scale != "" {
+					if a.Scales == nil {
+						a.Scales = map[string]string{}
+					}
+					a.Scales[p.Name] = scale
+				}
 			}
 			shown.Axes = append(shown.Axes, a)
 		}

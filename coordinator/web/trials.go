@@ -69,11 +69,15 @@ func (s *Server) groups(r *http.Request, record *sweep.SweepRecord) (any, error)
 	})
 }
 
-// slice answers a metric over one parameter, or two.
+// slice answers a metric over one parameter, or two; the i-th bins=… and scale=… are of the i-th by=….
 func (s *Server) slice(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
 	metric := q.text("metric")
-	ask := frame.SliceQuery{Filter: q.filter(), By: q.list("by"), Metric: metric, Goal: goalOf(record, metric)}
+	ask := frame.SliceQuery{Filter: q.filter(), By: q.list("by"), Metric: metric, Goal: goalOf(record, metric),
+		Divisions: map[string]frame.Division{}}
+	for i, name := range ask.By {
+		ask.Divisions[name] = frame.Division{Bins: int(q.numberAt("bins", i)), Scale: q.textAt("scale", i)}
+	}
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Slice(r.Context(), ask) })
 }
 

@@ -574,3 +574,53 @@ func BenchmarkMillion(b *testing.B) {
 	}
 	b.Run("Values", func(b *testing.B) { b.Log(fmt.Sprint(f.Loaded().Rows)) })
 }
+
+// TestDivisions holds that a numeric parameter is divided into as many ranges as asked for, evenly
+// by value or logarithm, and that every trial is in the range that its value is in.
+func TestDivisions(t *testing.T) {
+	t.Parallel()
+	var trials []trial
+	for i := range 41 {
+		trials = append(trials, trial{state: sweep.Completed, summary: map[string]float64{"loss": 1},
+			parameters: map[string]any{"lr": math.Pow(10, -float64(i)/10), "model": []string{"a", "b"}[i%2]}})
+	}
+	f := load(t, trials)
+	for _, scale := range []string{frame.LogScale, frame.LinearScale} {
+		s, err := f.Slice(t.Context(), frame.SliceQuery{By: []string{"lr"}, Metric: "loss",
+			Divisions: map[string]frame.Division{"lr": {Bins: 4, Scale: scale}}})
+		if err != nil || !s.Binned[0] || len(s.Levels[0]) != 5 {
+			t.Fatalf("%s: %+v %v", scale, s, err)
+		}
+		want := map[string]float64{frame.LogScale: 1e-3, frame.LinearScale: 1e-4 + (1-1e-4)/4}[scale]
+		if got := *s.Levels[0][0].High; math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%s: the first range ends at %v, want %v", scale, got, want)
+		}
+		counted := int64(0)
+		for _, c := range s.Cells {
+			level, n := s.Levels[0][c.Levels[0]], int64(0)
+			for _, one := range trials {
+				lr := one.parameters["lr"].(float64)
+				if lr*(1+1e-12) >= *level.Low && lr*(1-1e-12) <= *level.High {
+					n++ // a value on an edge is in both ranges
+				}
+			}
+			if counted += c.N; c.N > n || c.N < n-2 {
+				t.Errorf("%s: %v to %v has %d trials, want about %d", scale, *level.Low, *level.High, c.N, n)
+			}
+		}
+		if counted != 41 {
+			t.Errorf("%s: %d trials", scale, counted)
+		}
+	}
+	for _, division := range []frame.Division{{Bins: -1}, {Bins: 1000}, {Scale: "cubic"}} {
+		if _, err := f.Slice(t.Context(), frame.SliceQuery{By: []string{"lr"}, Metric: "loss",
+			Divisions: map[string]frame.Division{"lr": division}}); err == nil {
+			t.Errorf("%+v is accepted", division)
+		}
+	}
+	s, err := f.Slice(t.Context(), frame.SliceQuery{By: []string{"model"}, Metric: "loss",
+		Divisions: map[string]frame.Division{"model": {Bins: 4}}})
+	if err != nil || s.Binned[0] || len(s.Levels[0]) != 3 {
+		t.Errorf("texts have ranges: %+v %v", s, err)
+	}
+}

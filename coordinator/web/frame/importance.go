@@ -87,7 +87,7 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 		if err != nil {
 			return nil, err
 		}
-		l, err := c.levels()
+		l, err := c.levels(Division{})
 		if err != nil {
 			answer.Unknown = append(answer.Unknown, name)
 			continue

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -27,11 +28,45 @@ type levels struct {
 
 const (
 	mostLevels = 60
-	bins       = 32
+	// defaultBins is how many ranges a parameter of many numbers is divided into, mostBins how many
+	// may be asked for.
+	defaultBins = 32
+	mostBins    = 100
 )
 
-func (c *column) levels() (*levels, error) {
-	l := &levels{binned: c.many || len(c.distinct) > mostLevels}
+// Division says how a numeric parameter is divided: into Bins ranges however few values it has, 0
+// for a value each unless they are many; evenly by logarithm or value, as Scale says (LogScale,
+// LinearScale), or by their range if it is empty.
+type Division struct {
+	Bins  int
+	Scale string
+}
+
+// The scales of a parameter.
+const (
+	LogScale    = "log"
+	LinearScale = "linear"
+)
+
+// check refuses a division that cannot be made.
+func (d Division) check(name string) error {
+	if d.Bins < 0 || d.Bins > mostBins {
+		return fmt.Errorf("bins of %s: expected 1 to %d, got %d", name, mostBins, d.Bins)
+	}
+	if d.Scale != "" && d.Scale != LogScale && d.Scale != LinearScale {
+		return fmt.Errorf("scale of %s: expected %s or %s, got %.40q", name, LogScale, LinearScale, d.Scale)
+	}
+	return nil
+}
+
+// inLogs reports whether the numbers of a column are divided by their logarithms.
+func (d Division) inLogs(c *column) bool {
+	return c.low > 0 && (d.Scale == LogScale || d.Scale == "" && c.high/c.low > 100)
+}
+
+func (c *column) levels(d Division) (*levels, error) {
+	l := &levels{binned: c.many || len(c.distinct) > mostLevels || d.Bins > 0 && c.low < c.high && len(c.entries) == 0}
+	bins := cmp.Or(d.Bins, defaultBins)
 	switch {
 	case !l.binned:
 		places := map[uint64]int{}
@@ -50,10 +85,10 @@ func (c *column) levels() (*levels, error) {
 			c.name, mostLevels)
 	default:
 		scale, back := func(v float64) float64 { return v }, func(v float64) float64 { return v }
-		if c.low > 0 && c.high/c.low > 100 {
+		if d.inLogs(c) {
 			scale, back = math.Log, math.Exp
 		}
-		low, width := scale(c.low), (scale(c.high)-scale(c.low))/bins
+		low, width := scale(c.low), (scale(c.high)-scale(c.low))/float64(bins)
 		for i := range bins {
 			from, to := back(low+float64(i)*width), back(low+float64(i+1)*width)
 			l.list = append(l.list, Level{Value: back(low + (float64(i)+0.5)*width), Low: &from, High: &to})
@@ -72,10 +107,12 @@ func (c *column) levels() (*levels, error) {
 // SliceQuery asks for a metric over one parameter, or two.
 type SliceQuery struct {
 	Filter
-	// By are one or two parameters.
-	By     []string
-	Metric string
-	Goal   string
+	// By are one or two parameters, and Divisions say how each is divided, by default if it is not
+	// there.
+	By        []string
+	Divisions map[string]Division
+	Metric    string
+	Goal      string
 }
 
 // SliceCell is what the trials at a value of each parameter come to: by state, and
@@ -111,7 +148,11 @@ func (f *Frame) Slice(ctx context.Context, q SliceQuery) (*Slice, error) {
 	var divided []*levels
 	size := 1
 	for _, c := range columns[:len(q.By)] {
-		l, err := c.levels()
+		division := q.Divisions[c.name]
+		if err := division.check(c.name); err != nil {
+			return nil, err
+		}
+		l, err := c.levels(division)
 		if err != nil {
 			return nil, err
 		}

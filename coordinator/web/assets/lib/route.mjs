@@ -56,17 +56,25 @@ export function hrefOf(path, parameters = {}) {
 }
 
 /**
+ * hrefWith writes the address of the view with other parameters, and keeps the rest.
+ * @param {Parameters} parameters
+ */
+export function hrefWith(parameters) {
+  const { path, query } = route.value;
+  /** @type {Parameters} */
+  const all = {};
+  for (const name of query.keys()) all[name] = query.getAll(name);
+  return hrefOf(path, { ...all, ...parameters });
+}
+
+/**
  * changeRoute gives the view other parameters and keeps the rest; unless push is true it
  * leaves no trace in the history.
  * @param {Parameters} parameters
  * @param {boolean} [push]
  */
 export function changeRoute(parameters, push = false) {
-  const { path, query } = route.value;
-  /** @type {Parameters} */
-  const all = {};
-  for (const name of query.keys()) all[name] = query.getAll(name);
-  const href = hrefOf(path, { ...all, ...parameters });
+  const href = hrefWith(parameters);
   if (push) location.hash = href;
   else history.replaceState(null, "", href);
   readHash();

@@ -18,16 +18,37 @@ export function ticks(low, high, most = 6) {
 }
 
 /**
- * logTicks are the powers of ten between two ends, or the ends if there are fewer than two.
+ * logTicks are the powers of ten between two ends, with 2 and 5 times them if there are few, or the
+ * ends if there are none.
  * @param {number} low
  * @param {number} high
  */
 export function logTicks(low, high) {
-  const list = [];
+  const powers = [];
   for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++)
-    list.push(10 ** e);
-  const inside = list.filter((v) => v >= low * 0.999 && v <= high * 1.001);
-  return inside.length >= 2 ? inside : [low, high];
+    powers.push(10 ** e);
+  /** @param {number[]} list */
+  const inside = (list) => list.filter((v) => v >= low * 0.999 && v <= high * 1.001);
+  if (inside(powers).length >= 3) return inside(powers);
+  const finer = inside(powers.flatMap((power) => [power, 2 * power, 5 * power]));
+  return finer.length >= 2 ? finer.map((v) => Number(v.toPrecision(12))) : [low, high];
+}
+
+/**
+ * spacingOf says on which scale values are spaced more evenly: the one whose largest gap is
+ * smaller, in parts of the whole range.
+ * @param {number[]} values in order
+ * @returns {"log" | "linear"}
+ */
+export function spacingOf(values) {
+  const [low, high] = [values[0], values[values.length - 1]];
+  if (!(low > 0) || !(high > low)) return "linear";
+  if (values.length === 2) return wantsLog(low, high) ? "log" : "linear";
+  /** @param {(value: number) => number} scale */
+  const largestGap = (scale) =>
+    Math.max(...values.slice(1).map((v, i) => scale(v) - scale(values[i])));
+  const [linear, log] = [false, true].map((isLog) => largestGap(scaleOf(low, high, isLog)));
+  return log < linear ? "log" : "linear";
 }
 
 /**

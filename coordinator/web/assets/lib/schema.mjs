@@ -1,8 +1,9 @@
 // What the views of a sweep know of its parameters and metrics.
 
 import { number } from "./format.mjs";
+import { spacingOf } from "./scale.mjs";
 
-/** @import { Column, Goal, Scalar, Sweep } from "../../api" */
+/** @import { Column, Goal, Scalar, Scale, Sweep } from "../../api" */
 
 /**
  * @typedef {object} Schema
@@ -11,6 +12,7 @@ import { number } from "./format.mjs";
  * @property {string[]} metrics
  * @property {Record<string, Goal>} goals by metric
  * @property {string} mainMetric the metric that is shown unless another is chosen
+ * @property {Record<string, Scale>} scales of the parameters with a distribution or a range
  * @property {string[]} varying parameters with several values that the sweep file names, in its
  *   order; the values of others follow from these
  */
@@ -33,6 +35,7 @@ export function schemaOf(sweep, columns, reading) {
     metrics,
     goals: goalsOf(sweep),
     mainMetric: mainMetricOf(sweep, metrics),
+    scales: Object.assign({}, ...sweep.grids.flatMap((g) => g.axes.map((a) => a.scales))),
     varying: varyingOf(sweep, columns, reading),
   };
 }
@@ -81,6 +84,44 @@ function varyingOf(sweep, columns, reading) {
  * @param {Column} column
  */
 export const severalValues = (column) => column.varies && column.distinct !== 1;
+
+/**
+ * isNumeric says whether all values of a column are numbers.
+ * @param {Column | undefined} column
+ */
+export const isNumeric = (column) =>
+  !!column &&
+  column.low !== undefined &&
+  (column.values || []).every((value) => typeof value === "number");
+
+/**
+ * scaleFor returns the scale of a column's axis: that of the parameter's distribution, else the one
+ * on which its values are spaced more evenly.
+ * @param {Schema} schema
+ * @param {string} name
+ * @returns {Scale}
+ */
+export function scaleFor(schema, name) {
+  const column = schema.byName[name];
+  if (!column || !isNumeric(column) || (column.low ?? 0) <= 0) return "linear";
+  if (schema.scales[name]) return schema.scales[name];
+  if (column.kind === "metric") return "linear";
+  return spacingOf(/** @type {number[]} */ (column.values || [column.low, column.high]));
+}
+
+const mostCells = { drawn: 12, listed: 20 };
+
+/**
+ * binsFor returns into how many ranges a parameter is divided, 0 for a place for each value.
+ * @param {Schema} schema
+ * @param {string} name
+ */
+export function binsFor(schema, name) {
+  const column = schema.byName[name];
+  if (!column || !isNumeric(column)) return 0;
+  const most = schema.scales[name] ? mostCells.drawn : mostCells.listed;
+  return column.distinct < 0 || column.distinct > most ? 12 : 0;
+}
 
 /**
  * withoutSeed leaves the seed out, in which the trials of a group differ.

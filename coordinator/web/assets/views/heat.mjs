@@ -6,13 +6,14 @@ import { Table, numeric } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { bestOf, isMeasured, levelText, lostOf } from "../lib/cells.mjs";
+import { chartWidth } from "../lib/chart-width.mjs";
 import { scheme, shade } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { route } from "../lib/route.mjs";
 import { scaleOf, wantsLog } from "../lib/scale.mjs";
-import { chosenOf, goalOf, metricOf, withoutSeed } from "../lib/schema.mjs";
+import { binsFor, chosenOf, goalOf, metricOf, scaleFor, withoutSeed } from "../lib/schema.mjs";
 
 /** @import { Goal, Slice, SliceCell } from "../../api" */
 /** @import { ViewProps } from "../lib/schema.mjs" */
@@ -33,7 +34,13 @@ export function Heat({ sweep, schema, version }) {
   const figure = /** @type {Figure} */ (chosenOf(query, "what", figures, "mean"));
   const { answer, error } = useAnswer(
     names.length > 1 && metric ? `sweeps/${sweep.id}/slice` : null,
-    { ...filterOf(query), by: [y, x], metric },
+    {
+      ...filterOf(query),
+      by: [y, x],
+      bins: [y, x].map((name) => binsFor(schema, name)),
+      scale: [y, x].map((name) => scaleFor(schema, name)),
+      metric,
+    },
     version,
   );
   if (names.length < 2 || !metric)
@@ -71,10 +78,8 @@ function valueOf(cell, figure, goal) {
 }
 
 // The picture's size and margins. Its height depends on the number of rows.
-const width = 1000;
-const left = 130;
-const right = 20;
-const top = 20;
+const right = 80;
+const top = 28;
 const bottom = 56;
 
 /**
@@ -89,24 +94,29 @@ const bottom = 56;
  */
 function HeatMap({ slice, x, y, metric, goal, figure }) {
   scheme.value; // drawn again when it changes
-  const rows = placesOf(slice, 0);
+  const rows = placesOf(slice, 0).toReversed(); // larger values are further up
   const columns = placesOf(slice, 1);
+  const width = chartWidth.value;
+  const left = width > 600 ? 130 : 80;
   const cells = new Map(slice.cells.map((c) => [c.levels.join(), c]));
   const values = slice.cells.map((c) => valueOf(c, figure, goal)).filter((v) => v !== null);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const log = wantsLog(low, high);
   const scale = scaleOf(low, high, log);
-  const [worst, best] = goal === "maximize" ? [low, high] : [high, low];
   const cellWidth = Math.min((width - left - right) / columns.length, 150);
   const cellHeight = Math.min(Math.max(26, 420 / rows.length), 46);
   const mapWidth = columns.length * cellWidth;
   const mapHeight = rows.length * cellHeight;
   const height = top + mapHeight + bottom;
-  const labelEvery = Math.ceil(columns.length / Math.floor(mapWidth / 62));
   /** @param {number} row */
   const rowName = (row) => levelText(slice.levels[0][row]);
   /** @param {number} column */
   const columnName = (column) => levelText(slice.levels[1][column]);
+  /** @param {number} value */
+  const toneOf = (value) => {
+    const part = scale(value);
+    return shade(goal === "maximize" ? part : 1 - part);
+  };
   return html`
     <svg
       class="chart"
@@ -116,13 +126,9 @@ function HeatMap({ slice, x, y, metric, goal, figure }) {
     >
       ${rows.map(
         (row, i) => html`<g key=${row}>
-          <text x=${left - 8} y=${top + (i + 0.5) * cellHeight + 4} text-anchor="end">
-            ${rowName(row)}
-          </text>
           ${columns.map((column, j) => {
             const cell = cells.get([row, column].join());
             const value = valueOf(cell, figure, goal);
-            const part = value === null ? 0 : scale(value);
             return html`<${Cell}
               key=${column}
               x=${left + j * cellWidth}
@@ -131,24 +137,36 @@ function HeatMap({ slice, x, y, metric, goal, figure }) {
               height=${cellHeight}
               cell=${cell}
               value=${value}
-              tone=${value === null ? null : shade(goal === "maximize" ? part : 1 - part)}
+              tone=${value === null ? null : toneOf(value)}
               title=${`${y} ${rowName(row)}, ${x} ${columnName(column)}`}
             />`;
           })}
         </g>`,
       )}
-      ${columns.map(
-        (column, j) =>
-          j % labelEvery === 0 &&
-          html`<text
-            key=${column}
-            x=${left + (j + 0.5) * cellWidth}
-            y=${top + mapHeight + 18}
-            text-anchor="middle"
-          >
-            ${columnName(column)}
-          </text>`,
+      ${labelsOf(slice, 0, rows, cellHeight, 16).map(
+        ({ at, text }) => html`<text key=${text} x=${left - 8} y=${top + at + 4} text-anchor="end">
+          ${text}
+        </text>`,
       )}
+      ${labelsOf(slice, 1, columns, cellWidth, 62).map(
+        ({ at, text }) => html`<text
+          key=${text}
+          x=${left + at}
+          y=${top + mapHeight + 18}
+          text-anchor="middle"
+        >
+          ${text}
+        </text>`,
+      )}
+      <${ColourBar}
+        low=${low}
+        high=${high}
+        tone=${toneOf}
+        log=${log}
+        y=${top}
+        height=${Math.min(mapHeight, 240)}
+        x=${left + mapWidth + 24}
+      />
       <text
         x=${left + mapWidth / 2}
         y=${top + mapHeight + 42}
@@ -157,23 +175,110 @@ function HeatMap({ slice, x, y, metric, goal, figure }) {
       >
         ${x}
       </text>
-      <text x=${left - 8} y=${top - 6} text-anchor="end" font-weight="600">${y}</text>
+      <text x=${left - 8} y=${top - 14} text-anchor="end" font-weight="600">${y}</text>
     </svg>
     <p class="quiet">
-      Brighter is better: from ${number(best, 5)} (best) to ${number(worst, 5)}
-      ${log && ", on a logarithmic scale"} (${goal}). ✕: failed or diverged trials, excluded from
-      means. Grey: no value.
+      Brighter is better (${goal})${log && ", on a logarithmic scale"}.${" "}
+      ${low === high && `All values are ${number(low, 5)}.`} ✕: failed or diverged trials, excluded
+      from means. Grey: no value.
     </p>
   `;
 }
 
 /**
- * placesOf returns which values of a parameter have cells, in order.
+ * labelsOf labels the values of a parameter in the middle of their cells, or the ends of ranges
+ * between them, as far as there is room.
+ * @param {Slice} slice
+ * @param {number} parameter
+ * @param {number[]} places the levels in the order of their cells
+ * @param {number} size of a cell
+ * @param {number} room that a label needs
+ */
+function labelsOf(slice, parameter, places, size, room) {
+  const levels = slice.levels[parameter];
+  const every = Math.ceil(room / size);
+  const labels = places.map((place, i) => ({
+    at: (i + 0.5) * size,
+    text: levelText(levels[place]),
+  }));
+  if (!slice.binned[parameter]) return labels.filter((_, i) => i % every === 0);
+  const isDown = places.length > 1 && places[0] > places[1];
+  const edges = places.flatMap((place, i) => {
+    const { low, high, missing } = levels[place];
+    if (missing) return [{ at: (i + 0.5) * size, text: "none" }];
+    const [first, last] = isDown ? [high, low] : [low, high];
+    return [
+      { at: i * size, text: number(first, 2) },
+      { at: (i + 1) * size, text: number(last, 2) },
+    ];
+  });
+  let last = -Infinity;
+  return edges.filter(({ at }) => {
+    if (at - last < room) return false;
+    last = at;
+    return true;
+  });
+}
+
+/**
+ * ColourBar has the colours with their values: one if all are equal.
+ * @param {object} props
+ * @param {number} props.low
+ * @param {number} props.high
+ * @param {(value: number) => {fill: string}} props.tone
+ * @param {boolean} props.log
+ * @param {number} props.x
+ * @param {number} props.y
+ * @param {number} props.height
+ */
+function ColourBar({ low, high, tone, log, x, y, height }) {
+  const parts = low === high ? [low] : steps(low, high, log);
+  const size = height / parts.length;
+  const marks = low === high ? [low] : [high, parts[Math.floor(parts.length / 2)], low];
+  return html`<g>
+    ${parts.map(
+      (value, i) => html`<rect
+        key=${i}
+        x=${x}
+        y=${y + i * size}
+        width="14"
+        height=${size + 0.5}
+        fill=${tone(value).fill}
+      />`,
+    )}
+    ${marks.map((mark, i) => {
+      const at = marks.length === 1 ? 0.5 : i / (marks.length - 1);
+      return html`<text class="quiet" key=${i} x=${x + 20} y=${y + at * height + 4}>
+        ${number(mark, 3)}
+      </text>`;
+    })}
+  </g>`;
+}
+
+/**
+ * steps are values from high to low that are evenly spaced, by logarithms if log is true.
+ * @param {number} low
+ * @param {number} high
+ * @param {boolean} log
+ */
+function steps(low, high, log) {
+  return Array.from({ length: 41 }, (_, i) => {
+    const t = 1 - i / 40;
+    return log ? low * (high / low) ** t : low + (high - low) * t;
+  });
+}
+
+/**
+ * placesOf returns which values of a parameter have cells, in order, or all its ranges.
  * @param {Slice} slice
  * @param {number} parameter
  */
-const placesOf = (slice, parameter) =>
-  [...new Set(slice.cells.map((c) => c.levels[parameter]))].sort((a, b) => a - b);
+function placesOf(slice, parameter) {
+  const used = new Set(slice.cells.map((c) => c.levels[parameter]));
+  const isShown = (/** @type {number} */ place) =>
+    used.has(place) || (slice.binned[parameter] && !slice.levels[parameter][place].missing);
+  return [...slice.levels[parameter].keys()].filter(isShown);
+}
 
 /**
  * Cell is a rectangle with its value, as far as there is room.
