@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"sweep/model/kernel"
@@ -344,6 +345,7 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 		WeightsDigest:  digest(t.net.Arena.Values()),
 		Flops:          t.cost.flops * float64(t.position()) / float64(t.plan.Steps),
 		Summary:        t.task.Facts(),
+		Error:          strings.Join(t.task.Notes(), "; "),
 	}
 	if t.best.Epoch > 0 {
 		copy(t.net.Arena.Values(), t.best.Values)

@@ -142,9 +142,13 @@ func (m *MetricSchema) Absent(p Parameters) bool {
 	return m != nil && len(m.AbsentWhen) > 0 && m.AbsentWhen.Fits(p)
 }
 
-// Diverged is what a diverged trial counts as in means of a metric, NaN if that is not known.
-func (d *Description) Diverged(metric string) float64 {
-	if m := d.Metric(metric); m != nil && m.Diverged != nil {
+// Diverged is what a diverged trial with some parameters counts as in means of a metric, NaN if that is not known, or
+// if no such trial reports the metric.
+func (d *Description) Diverged(metric string, p Parameters) float64 {
+	switch m := d.Metric(metric); {
+	case m.Absent(p):
+		return math.NaN()
+	case m != nil && m.Diverged != nil:
 		return *m.Diverged
 	}
 	if value, ok := assumed[metric]; ok && !d.saysDiverged() {

@@ -74,16 +74,16 @@ func TestDiverged(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.choice, got, test.want)
 		}
 	}
-	if v := d.Diverged("reward"); !math.IsNaN(v) {
+	if v := d.Diverged("reward", nil); !math.IsNaN(v) {
 		t.Errorf("nothing is said of reward, not %v", v)
 	}
 	// A description that says nothing of divergence, as that of a script.
 	silent := &Description{Metrics: []MetricSchema{{Name: "validation_loss"}}}
 	for metric, want := range map[string]float64{"validation_loss": 20, "test_loss": 20, "test_accuracy": 0} {
-		if got := silent.Diverged(metric); got != want {
+		if got := silent.Diverged(metric, nil); got != want {
 			t.Errorf("%s: %v by assumption, want %v", metric, got, want)
 		}
-		if got := d.Diverged(metric); !math.IsNaN(got) {
+		if got := d.Diverged(metric, nil); !math.IsNaN(got) {
 			t.Errorf("%s: %v, though the description says of other metrics alone", metric, got)
 		}
 	}
@@ -122,6 +122,10 @@ func TestAbsent(t *testing.T) {
 		if got := d.Metric(c.metric).Absent(c.point); got != c.want {
 			t.Errorf("%s of %v: absent %v", c.metric, c.point, got)
 		}
+	}
+	d.Metrics[0].Diverged = new(20.0)
+	if got := d.Diverged("loss", Parameters{"held": int64(0)}); !math.IsNaN(got) {
+		t.Errorf("a diverged trial that would not have reported the loss counts as %v", got)
 	}
 	d.Parameters = nil
 	if err := d.Check(); err == nil {

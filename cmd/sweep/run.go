@@ -316,20 +316,18 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 
 // printTables prints the tables in which a sweep's trials belong, or the best trial of a script.
 func printTables(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord) error {
-	submission := &record.Grids[0].Submission
-	description := &submission.Description
-	collection := report.NewCollection(submission.Spec.Select.Filled(description), description, paper.Names)
-	query := sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}
-	err := results.Trials(cmd.Context(), query, collection.Add)
-	if err != nil {
-		return err
-	}
 	out := cmd.OutOrStdout()
-	for _, kind := range paper.Kinds {
-		if !kind.Has(collection) {
+	for i := range paper.Kinds {
+		request := report.Request{Kind: &paper.Kinds[i], Names: paper.Names, Selection: report.Mean,
+			Sweeps: []string{record.ID}}
+		table, _, err := request.Gather(cmd.Context(), results, nil)
+		if err != nil {
+			return err
+		}
+		if table == nil {
 			continue
 		}
-		if err := kind.Lay(collection, report.Mean).Write(out, "text", isTerminal(out)); err != nil {
+		if err := table.Write(out, "text", isTerminal(out)); err != nil {
 			return err
 		}
 	}

@@ -201,6 +201,9 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 	w := newColumns(cmd.OutOrStdout())
 	fmt.Fprintf(w, "trial %d of sweep %s (%s)\n", t.Index, t.Sweep, t.SweepName)
 	fmt.Fprintf(w, "%s: %s\n", trialState(t.TrialRecord), t.Reason)
+	if t.State == sweep.Completed && t.Result != nil && t.Result.Error != "" {
+		fmt.Fprintf(w, "note: %s\n", t.Result.Error)
+	}
 	section := func(title string) { fmt.Fprintf(w, "\n%s\n", title) }
 	section("PARAMETERS")
 	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {

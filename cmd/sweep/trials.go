@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -132,8 +133,9 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if options.best {
 		ties = tiesOf(cmd.Context(), results, record.ID)
 	}
+	noted := resultNotes(trials)
 	for _, t := range trials {
-		fmt.Fprint(cmd.OutOrStdout(), trialNote(t))
+		fmt.Fprint(cmd.OutOrStdout(), cmp.Or(trialNote(t), noted[t.Index]))
 		if others := ties[t.Index]; others > 0 {
 			fmt.Fprintf(cmd.OutOrStdout(), "\ntrial %d: ties in its group: %d\n",
 				t.Index, others)
@@ -192,14 +194,36 @@ func tiesOf(ctx context.Context, results sweep.Reader, id string) map[int64]int6
 	return ties
 }
 
-// trialNote says why a trial failed, why workers refused it if it has not ended, or what its result
-// notes; "" if there is nothing to say.
+// resultNotes are what the results of completed trials note, each once, by the index of the first of its trials.
+func resultNotes(trials []*sweep.TrialRecord) map[int64]string {
+	type note struct{ first, others int64 }
+	found := map[string]*note{}
+	for _, t := range trials {
+		switch {
+		case t.State == sweep.Failed || t.Result == nil || t.Result.Error == "":
+		case found[t.Result.Error] != nil:
+			found[t.Result.Error].others++
+		default:
+			found[t.Result.Error] = &note{first: t.Index}
+		}
+	}
+	notes := map[int64]string{}
+	for text, n := range found {
+		more := ""
+		if n.others > 0 {
+			more = " and " + sweep.CountText(n.others, "other")
+		}
+		notes[n.first] = fmt.Sprintf("\ntrial %d%s: %s\n", n.first, more, text)
+	}
+	return notes
+}
+
+// trialNote says why a trial failed, or why workers refused it if it has not ended; "" if there is nothing
+// to say.
 func trialNote(t *sweep.TrialRecord) string {
 	switch {
 	case t.State == sweep.Failed && t.Result != nil:
 		return fmt.Sprintf("\ntrial %d failed: %s\n%s", t.Index, t.Result.Error, indent(t.Result.Stderr))
-	case t.Result != nil && t.Result.Error != "":
-		return fmt.Sprintf("\ntrial %d: %s\n", t.Index, t.Result.Error)
 	case t.Refusals > 0 && !t.State.Terminal():
 		return fmt.Sprintf("\ntrial %d was %s\n", t.Index, refusal(t))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"testing"
 
 	"sweep/sweep"
@@ -29,5 +30,22 @@ func TestTrialNote(t *testing.T) {
 		if got := trialNote(&c.trial); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
+	}
+}
+
+// What results note stands below the list once, with the first of its trials.
+func TestResultNotes(t *testing.T) {
+	t.Parallel()
+	var trials []*sweep.TrialRecord
+	for i, text := range []string{"", "half of it", "cut", "half of it", "half of it"} {
+		r := &sweep.TrialRecord{State: sweep.Completed, Result: &sweep.Result{State: sweep.Completed, Error: text}}
+		r.Index = int64(i)
+		trials = append(trials, r)
+	}
+	trials = append(trials, &sweep.TrialRecord{State: sweep.Failed, Result: &sweep.Result{Error: "cut"}},
+		&sweep.TrialRecord{State: sweep.Running})
+	want := map[int64]string{1: "\ntrial 1 and 2 others: half of it\n", 2: "\ntrial 2: cut\n"}
+	if got := resultNotes(trials); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

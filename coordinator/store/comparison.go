@@ -27,6 +27,8 @@ type comparison struct {
 	// metrics, and nothing else.
 	score       float64
 	description sweep.Description
+	// fixed are the parameters that all trials have.
+	fixed sweep.Parameters
 	// members are the names of Group as JSON writes them.
 	members []string
 	// parameters are the names of all parameters. columns are those with a column of trials, by their
@@ -61,7 +63,7 @@ func (t *transaction) comparison(number int64) *comparison {
 // newComparison returns how the trials of a sweep are compared by its first submission.
 func newComparison(number int64, submission *sweep.Submission) *comparison {
 	c := &comparison{number: number, Select: submission.Spec.Select, parameters: map[string]bool{},
-		columns: map[string]int{}}
+		columns: map[string]int{}, fixed: sweep.Parameters{}}
 	for _, p := range submission.Description.Parameters {
 		c.parameters[p.Name] = true
 	}
@@ -70,6 +72,11 @@ func newComparison(number int64, submission *sweep.Submission) *comparison {
 			p := &axis.Parameters[i]
 			c.parameters[p.Name] = true
 			name := quoteName(p.Name)
+			if p.Values.Len() == 1 && !slices.ContainsFunc(submission.Spec.Conditions, func(only sweep.Condition) bool {
+				return only.Parameter == p.Name
+			}) {
+				c.fixed[p.Name] = p.Values.At(0)
+			}
 			varies := p.Values.Len() > 1 || p.Values.Distribution != nil
 			if _, known := c.columns[name]; !known && varies && p.Name != sweep.SeedParameter &&
 				len(c.columns) < len(parameterColumns) {

@@ -158,7 +158,8 @@ func (t *transaction) describeMetrics(by *comparison) {
 func (t *transaction) nameMetrics(by *comparison, names []string, numbers map[string]int64) {
 	t.insert("metric_names", database.Rows(len(names), "sweep_no, metric, metric_no, diverged",
 		func(i int, row []any) []any {
-			return append(row, &by.number, &names[i], new(numbers[names[i]]), new(by.description.Diverged(names[i])))
+			return append(row, &by.number, &names[i], new(numbers[names[i]]),
+				new(by.description.Diverged(names[i], by.fixed)))
 		}))
 }
 

@@ -88,7 +88,7 @@ func (f *fixture) experiment(id, name string) {
 		result := &sweep.Result{
 			State: sweep.Completed, Summary: map[string]float64{"validation_loss": lr + float64(seed)/100 +
 				float64(i/6)/10, "test_accuracy": 0.75, "classes": 2, "test_size": 4},
-			BestEpoch: 3, Seconds: 1, ParameterCount: 100, Digest: fmt.Sprint(i),
+			BestEpoch: 3, Seconds: 1, ParameterCount: 100, Digest: fmt.Sprint(i), Error: "half of it was read",
 			Artifacts: []sweep.Artifact{record.Artifact}, Curves: []sweep.Curve{{Metric: "validation_loss"}},
 		}
 		for step := range int64(20) {
@@ -230,6 +230,9 @@ func TestPresets(t *testing.T) {
 	table, _, err := request.Gather(t.Context(), f.store, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := strings.Count(fmt.Sprint(table.Notes), "generated-cbf: half of it was read."); n != 1 {
+		t.Errorf("what the results note is %d times below the table: %v", n, table.Notes)
 	}
 	for format, name := range map[string]string{"text": "autocomplete.txt", "markdown": "autocomplete.md",
 		"latex": "autocomplete.tex", "csv": "autocomplete.csv", "json": "autocomplete.json"} {

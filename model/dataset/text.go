@@ -73,7 +73,7 @@ func LoadPTB(dir string) (*Text, error) {
 		*part = numbered
 		if want := [3]int{929589, 73760, 82430}[i]; len(numbered) != want {
 			t.Notes = append(t.Notes, fmt.Sprintf("%d words in %s where the published text has %d", len(numbered),
-				parts[i].path, want))
+				filepath.Base(parts[i].path), want))
 		}
 	}
 	t.seal()

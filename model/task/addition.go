@@ -150,6 +150,8 @@ func (g *generated) Facts() map[string]float64 {
 	}
 }
 
+func (g *generated) Notes() []string { return nil }
+
 func (g *generated) Memory() int64 { return g.memory }
 
 func (g *generated) Open(part Part, wanted int) (Stream, error) {

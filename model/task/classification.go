@@ -207,6 +207,8 @@ func (c *classified) Facts() map[string]float64 {
 	return facts
 }
 
+func (c *classified) Notes() []string { return c.set.Notes }
+
 // Memory counts the set, and its series in another order if they are not taken as they are.
 func (c *classified) Memory() int64 {
 	if c.order == dataset.OrderPieces {

@@ -104,6 +104,8 @@ func (s *corpus) Facts() map[string]float64 {
 	}
 }
 
+func (s *corpus) Notes() []string { return s.text.Notes }
+
 func (s *corpus) Memory() int64 { return s.text.Size() }
 
 func (s *corpus) Open(part Part, wanted int) (Stream, error) {

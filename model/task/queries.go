@@ -132,6 +132,8 @@ func (q *typed) Facts() map[string]float64 {
 	}
 }
 
+func (q *typed) Notes() []string { return nil }
+
 func (q *typed) Memory() int64 { return q.set.Size() }
 
 // Alphabet returns the characters that have codes of their own, from [FirstCharacter] on.

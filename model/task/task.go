@@ -55,6 +55,9 @@ type Task interface {
 	// Facts are the summary metrics that say what the data are.
 	Facts() map[string]float64
 
+	// Notes say what a reader of the results should know of the data, such as parts that are not whole.
+	Notes() []string
+
 	// Memory returns how many bytes the data take.
 	Memory() int64
 }

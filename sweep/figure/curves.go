@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -99,7 +100,7 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 		ys = append(ys, r.At)
 	}
 
-	x, y := newScale(d.overLabel(&o), xs, o.LogX), newScale(cmp.Or(o.YLabel, d.metricLabel(metric)), ys, o.LogY)
+	x, y := newScale(d.overLabel(&o, metric), xs, o.LogX), newScale(cmp.Or(o.YLabel, d.metricLabel(metric)), ys, o.LogY)
 	f.lines = lines
 	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines, references(lying)) }
 	f.notes = append(f.notes, bandNote(lines, o.LogY))
@@ -158,14 +159,19 @@ func (d *data) checkOver(x string) error {
 	return nil
 }
 
-// overLabel is the label of the x axis of curves.
-func (d *data) overLabel(o *Options) string {
+// overLabel is the label of the x axis of curves. Steps are epochs of trials that have a parameter of that name,
+// except in metrics of single steps, such as step_train_loss; others, such as those of generated tasks, count
+// minibatches or what their program counts.
+func (d *data) overLabel(o *Options, metric string) string {
 	switch {
 	case o.XLabel != "":
 		return o.XLabel
 	case o.X != "":
 		return d.metricLabel(o.X)
-	case d.descriptions[0].Open:
+	case strings.HasPrefix(metric, "step_") || slices.ContainsFunc(d.trials, func(t trial) bool {
+		_, epochs := t.parameter("epochs")
+		return !epochs
+	}):
 		return "step"
 	}
 	return "epoch"

@@ -35,3 +35,26 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+// The x axis of curves is named by what their steps count.
+func TestOverLabel(t *testing.T) {
+	epochs := trial{own: map[string]any{"epochs": int64(10)}}
+	steps := trial{own: map[string]any{"steps": int64(500)}}
+	for _, c := range []struct {
+		trials  []trial
+		metric  string
+		options Options
+		want    string
+	}{
+		{[]trial{epochs, epochs}, "train_loss", Options{}, "epoch"},
+		{[]trial{steps}, "train_loss", Options{}, "step"},
+		{[]trial{epochs, steps}, "train_loss", Options{}, "step"},
+		{[]trial{epochs}, "step_train_loss", Options{}, "step"},
+		{[]trial{steps}, "train_loss", Options{XLabel: "minibatch"}, "minibatch"},
+	} {
+		d := data{trials: c.trials}
+		if got := d.overLabel(&c.options, c.metric); got != c.want {
+			t.Errorf("%s of %v: %s, want %s", c.metric, c.trials, got, c.want)
+		}
+	}
+}

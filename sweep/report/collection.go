@@ -144,12 +144,10 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	set.add(t.Result)
 	o := outcome{
 		id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
-		score: c.choice.Diverged(c.description), loss: c.description.Diverged("validation_loss"),
-		testLoss: c.description.Diverged("test_loss"), accuracy: c.description.Diverged("test_accuracy"),
+		score: c.choice.Diverged(c.description), loss: c.description.Diverged("validation_loss", t.Parameters),
+		testLoss:   c.description.Diverged("test_loss", t.Parameters),
+		accuracy:   c.description.Diverged("test_accuracy", t.Parameters),
 		parameters: t.Result.ParameterCount,
-	}
-	if c.description.Metric("validation_loss").Absent(t.Parameters) {
-		o.loss = math.NaN()
 	}
 	if !o.diverged {
 		score, compared := t.Result.Summary[c.choice.By]

@@ -105,7 +105,36 @@ func (r *Request) fits(record *sweep.SweepRecord) bool {
 		return true
 	}
 	description := &record.Grids[0].Submission.Description
-	return description.Parameter("dataset") != nil && description.Parameter("model") != nil
+	return description.Open || description.Parameter("dataset") != nil && description.Parameter("model") != nil
+}
+
+// remarks are what results note of how they came about, with the data sets of which they do.
+type remarks map[string]map[string]bool
+
+// add adds what a trial's result notes.
+func (r remarks) add(t *sweep.TrialRecord) {
+	if t.Result == nil || t.Result.Error == "" {
+		return
+	}
+	if r[t.Result.Error] == nil {
+		r[t.Result.Error] = map[string]bool{}
+	}
+	set, _ := t.Parameters["dataset"].(string)
+	r[t.Result.Error][set] = true
+}
+
+// note appends them to a table's notes.
+func (r remarks) note(t *Table) {
+	for _, text := range slices.Sorted(maps.Keys(r)) {
+		sets := list(slices.Sorted(maps.Keys(r[text])))
+		t.note("%s", strings.TrimPrefix(sets+": "+text+".", ": "))
+	}
+}
+
+// holds reports whether a trial may have a row in the table.
+func (r *Request) holds(t *sweep.TrialRecord) bool {
+	set, _ := t.Parameters["dataset"].(string)
+	return r.Kind == nil || r.Kind.Holds(set)
 }
 
 // Gather collects the sweeps' completed trials and lays out the table, nil if it has no row. used
@@ -130,7 +159,7 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 	}
 	var rows *filling
 	var choice sweep.Select
-	forms := map[string]bool{}
+	forms, said := map[string]bool{}, remarks{}
 	for _, reference := range references {
 		record, err := results.Sweep(ctx, reference) // with its submission
 		if err != nil {
@@ -145,13 +174,20 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 		case rows == nil || !together:
 			rows, choice, used = r.fill(own, &submission.Description, artifact), own, nil
 			clear(forms)
+			clear(said)
 		case !reflect.DeepEqual(own, choice):
 			return nil, nil, &IncomparableError{record.ID, own, choice}
 		}
 		used = append(used, record.ID)
 		forms[r.Forms[record.Name]] = true
 		query := sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}
-		if err := results.Trials(ctx, query, rows.add); err != nil {
+		err = results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
+			if r.holds(t) {
+				said.add(t)
+			}
+			return rows.add(t)
+		})
+		if err != nil {
 			return nil, nil, err
 		}
 		if !together && rows.has() {
@@ -168,6 +204,7 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 	for _, what := range slices.Sorted(maps.Keys(forms)) {
 		table.Notes = slices.Insert(table.Notes, 0, Note{Text: what})
 	}
+	said.note(table)
 	for _, text := range r.Notes {
 		table.note("%s", strings.TrimSpace(text))
 	}

@@ -214,7 +214,7 @@ func (c *layoutCell) add(t *sweep.TrialRecord, score float64, b *Board) error {
 	for name, m := range p.metrics {
 		value, has := t.Result.Summary[name]
 		if t.Result.Diverged {
-			value = b.description.Diverged(name)
+			value = b.description.Diverged(name, t.Parameters)
 			has = !math.IsNaN(value)
 		}
 		if has {

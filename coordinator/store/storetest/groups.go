@@ -143,7 +143,7 @@ type ended struct {
 // wantGroups compares the views with what it computes from all trials.
 func (f *fixture) wantGroups(id string, choice sweep.Select, description *sweep.Description, done []ended) {
 	f.t.Helper()
-	loss, accuracy := description.Diverged("validation_loss"), description.Diverged("test_accuracy")
+	loss, accuracy := description.Diverged("validation_loss", nil), description.Diverged("test_accuracy", nil)
 	if choice.By == "" {
 		choice.By = "validation_loss"
 	}

@@ -63,6 +63,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Query", testQuery},
 		{"Metrics", testMetrics},
 		{"Views", testViews},
+		{"AbsentMetrics", testAbsentMetrics},
 		{"Groups", testGroups},
 		{"Counters", testCounters},
 		{"Concurrency", testConcurrency},

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"sweep/sweep"
@@ -29,6 +30,45 @@ func equalRows(got, want [][]any) bool {
 		}
 	}
 	return true
+}
+
+// A diverged trial counts for nothing in a metric that the sweep's trials do not report.
+func testAbsentMetrics(t *testing.T, open func(t *testing.T) sweep.Store) {
+	f := newFixture(t, open(t))
+	for i, held := range []int64{0, 5} {
+		id := fmt.Sprint("s", i)
+		s := compared(id, sweep.Select{By: "reward", Goal: sweep.Maximize})
+		s.Spec.Axes = append(s.Spec.Axes, sweep.Axis{Parameters: []sweep.AxisParameter{{Name: "held",
+			Values: sweep.Values{List: []any{held}}}}})
+		for m := range s.Description.Metrics {
+			if s.Description.Metrics[m].Name == "validation_loss" {
+				s.Description.Metrics[m].AbsentWhen = sweep.Match{"held": {int64(0)}}
+			}
+		}
+		f.makeSweep(id, s, 2)
+		var page []sweep.Trial
+		for seed := range int64(2) {
+			page = append(page, sweep.Trial{TrialID: trialID(id, seed), Parameters: sweep.Parameters{"dataset": "CBF",
+				"model": "rnn", "held": held, "seed": seed}, Fingerprint: sweep.Fingerprint(fmt.Sprint(id, "-", seed))})
+		}
+		f.write(id, 0, 0, page)
+		summary := map[string]float64{"reward": 1, "test_accuracy": 0.75}
+		if held > 0 {
+			summary["validation_loss"] = 1
+		}
+		f.complete(trialID(id, 0), &sweep.Result{State: sweep.Completed, Summary: summary})
+		f.complete(trialID(id, 1), &sweep.Result{State: sweep.Completed, Diverged: true})
+	}
+	want := [][]any{{"s0", int64(2), int64(1), nil, 0.5}, {"s1", int64(2), int64(1), 4.0, 0.5}}
+	var got [][]any
+	f.must(f.Query(f.ctx, `SELECT sweep_id, replicates, diverged, validation_loss, test_accuracy FROM accuracy_table
+		WHERE selection = 'mean' ORDER BY 1`, func(_ []string, row []any) error {
+		got = append(got, slices.Clone(row))
+		return nil
+	}))
+	if !equalRows(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {

@@ -110,12 +110,13 @@ function Heading({ answer: { trial, points }, id }) {
 /** @param {{trial: TrialRecord}} props */
 function Notes({ trial }) {
   const { result, reused_from: reused, refusals = 0 } = trial;
+  const failed = trial.state === "failed";
   return html`
     ${
       result &&
       result.error &&
-      html`<div class="note error" role="alert">
-        <strong>${trial.state === "failed" ? "Failed: " : "Note: "}</strong>
+      html`<div class=${failed ? "note error" : "note"} role=${failed ? "alert" : "note"}>
+        <strong>${failed ? "Failed: " : "Note: "}</strong>
         ${result.error}
       </div>`
     }
