@@ -99,6 +99,9 @@ func bitsCases() map[string]bitsCase {
 // TestBits: equal parameters give equal bits from one program to the next, at each kernel
 // level, as long as the result version stays.
 func TestBits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out under -short: it goes through all kernel levels itself")
+	}
 	if runtime.GOARCH != "amd64" || len(kernel.Levels()) < 2 {
 		t.Skip("left out: the digests are of amd64 processors with AVX2, elsewhere other instructions round the " +
 			"plain level")

@@ -28,6 +28,9 @@ func levelShapes() []shape {
 // TestGradientsAtLevels holds the gradients of layers at every level of
 // the kernels against differences of the same layers' loss in float64.
 func TestGradientsAtLevels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out under -short: it goes through all kernel levels itself")
+	}
 	for _, s := range levelShapes() {
 		t.Run(s.String(), func(t *testing.T) {
 			exact := newSingle(t, kernel.Float64(), s, 3)
