@@ -43,6 +43,9 @@ func shortJSON(value any) string {
 
 // isTerminal reports whether a stream, of input or output, is a terminal.
 func isTerminal(stream any) bool {
+	if c, ok := stream.(*console); ok {
+		return c.terminal
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -225,7 +225,7 @@ func (l *localRun) begun(c *coordinator.Coordinator, record *sweep.SweepRecord) 
 		return err
 	}
 	l.stopDashboard = stop
-	fmt.Fprintf(l.out, "dashboard: %s#/sweep/%s\n", address, record.ID)
+	fmt.Fprintf(l.out, "dashboard: %s\n", address("sweep/"+record.ID, l.out))
 	return nil
 }
 

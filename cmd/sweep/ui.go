@@ -37,7 +37,8 @@ type dashboard struct {
 
 func (d *dashboard) addFlags(f *pflag.FlagSet, address string) {
 	f.StringVar(&d.address, "ui", address, "address of the dashboard, such as 127.0.0.1:7766; none if empty. "+
-		"Everything needs a token, except reading on this machine's own addresses")
+		"Everything needs a token, except reading on this machine's own addresses, and acting from the browser that "+
+		"opens the address shown on a terminal")
 	f.StringVar(&d.cert, "ui-cert", "", "file with the dashboard's certificate, in PEM; without it the dashboard "+
 		"uses plain HTTP")
 	f.StringVar(&d.key, "ui-key", "", "file with the private key of --ui-cert, in PEM")
@@ -53,9 +54,11 @@ func newUI(s *settings) *cobra.Command {
 importance of parameters, and the papers' tables and figures. It reads the local
 database, or that of --store, whether a sweep is running or not.
 
-On this machine's own addresses everyone on the machine can read without a token. On
-other addresses (--ui :7766), and for actions (retry, cancel), a token is required:
-create one with "sweep token create". --ui-cert and --ui-key enable TLS.
+On this machine's own addresses everyone on the machine can read without a token, and
+the browser that first opens the address on the terminal may act (retry, cancel), for
+twelve hours. On other addresses (--ui :7766), and for actions from other browsers, a
+token is required: create one with "sweep token create". --ui-cert and --ui-key enable
+TLS.
 
 With --nats the dashboard also shows the workers of that cluster and uses its artifact
 store.
@@ -100,24 +103,43 @@ func (s *settings) runUI(cmd *cobra.Command, d *dashboard) error {
 		return err
 	}
 	defer stop()
-	fmt.Fprintf(cmd.OutOrStdout(), "dashboard: %s\n", address)
+	fmt.Fprintf(cmd.OutOrStdout(), "dashboard: %s\n", address("", cmd.OutOrStdout()))
 	<-ctx.Done()
 	return nil
 }
 
+// pageAddress returns the address of a page of a dashboard, "" for the first, to be shown on an output.
+type pageAddress func(page string, out io.Writer) string
+
+// addressOf returns the addresses of a dashboard. On a terminal they have a ticket, with which who opens
+// them on this machine may act.
+func addressOf(origin string, served *web.Server) pageAddress {
+	return func(page string, out io.Writer) string {
+		if isTerminal(out) {
+			if ticket := served.Ticket(); ticket != "" {
+				return origin + "/#/" + page + "?ticket=" + ticket
+			}
+		}
+		if page != "" {
+			page = "#/" + page
+		}
+		return origin + "/" + page
+	}
+}
+
 // serveUI serves the dashboard until the returned function is called, which waits.
 func (s *settings) serveUI(d *dashboard, options web.Options,
-	log *slog.Logger) (address string, stop func(), err error) {
+	log *slog.Logger) (address pageAddress, stop func(), err error) {
 	if options.Tokens, err = s.openTokens(d.tokens); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	url, err := s.storeURL()
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	listener, origin, err := d.listen("ui", log)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	options.Logger = log
 	options.Postgres = strings.HasPrefix(url, "postgres")
@@ -125,9 +147,8 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	served := web.New(options)
 	server := &http.Server{Handler: served, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
 	wait := serveOn(server, listener, "dashboard", log)
-	address = origin + "/"
-	log.Info("dashboard", "address", address)
-	return address, func() {
+	log.Info("dashboard", "address", origin+"/")
+	return addressOf(origin, served), func() {
 		_ = server.Close() // it ends the streams of changes
 		wait()
 		if err := served.Close(); err != nil {

@@ -24,9 +24,10 @@ const (
 
 // session is what a token is exchanged for: the key in a cookie, and a word (csrf), unknown to other
 // sites, that requests for changes carry besides. It names its token by digest, since a later token
-// may have the same name.
+// may have the same name; that of a ticket is local, in no file.
 type session struct {
 	digest, csrf string
+	local        *Token
 	ends         time.Time
 }
 
@@ -46,6 +47,9 @@ func (s *sessions) begin(token *Token) (key string, begun *session) {
 		}))
 	}
 	key, begun = rand.Text(), &session{digest: token.Digest, csrf: rand.Text(), ends: now.Add(sessionTime)}
+	if token.Digest == "" {
+		begun.local = token
+	}
 	s.byKey[key] = begun
 	return key, begun
 }
@@ -75,13 +79,17 @@ func (s *sessions) end(r *http.Request) {
 // who finds out whose a request is: the token that it carries, or that its session
 // was exchanged for, nil if none is valid.
 func (s *Server) who(r *http.Request) (token *Token, viaSession *session) {
+	one := s.sessions.find(r)
+	if one != nil && one.local != nil {
+		return one.local, one
+	}
 	if s.options.Tokens == nil {
 		return nil, nil
 	}
 	if token, carried := s.options.Tokens.OfRequest(r); carried {
 		return token, nil
 	}
-	if one := s.sessions.find(r); one != nil {
+	if one != nil {
 		return s.options.Tokens.withDigest(one.digest), one // which may have been taken back
 	}
 	return nil, nil
@@ -187,19 +195,15 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, answer)
 }
 
-// signIn exchanges a token for a session.
+// signIn exchanges a token, or a ticket, for a session.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
-	var body struct{ Token string }
+	var body struct{ Token, Ticket string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<12)).Decode(&body); err != nil {
 		return bad(err)
 	}
-	if s.options.Tokens == nil {
-		return &requestError{http.StatusForbidden, "nobody can sign in here"}
-	}
-	token := s.options.Tokens.Find(strings.TrimSpace(body.Token))
-	if token == nil {
-		return &requestError{http.StatusUnauthorized,
-			`no such token, or it has expired: "sweep token list" has those that there are`}
+	token, err := s.tokenFor(r, strings.TrimSpace(body.Token), body.Ticket)
+	if err != nil {
+		return err
 	}
 	key, begun := s.sessions.begin(token)
 	http.SetCookie(w, &http.Cookie{
@@ -209,6 +213,26 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	})
 	s.log.Info("dashboard: signed in", "token", token.Name)
 	return writeJSON(w, map[string]any{"name": token.Name, "csrf": begun.csrf})
+}
+
+// tokenFor returns the token that a request signs in with.
+func (s *Server) tokenFor(r *http.Request, secret, ticket string) (*Token, error) {
+	if ticket != "" {
+		if !MayRead(r, nil, s.options.Closed) || !s.ticket.take(ticket) {
+			return nil, &requestError{http.StatusUnauthorized,
+				"the address was opened before, too long ago, or from another machine: sign in with a token"}
+		}
+		return &Token{Name: "this machine"}, nil
+	}
+	if s.options.Tokens == nil {
+		return nil, &requestError{http.StatusForbidden, "nobody can sign in here"}
+	}
+	token := s.options.Tokens.Find(secret)
+	if token == nil {
+		return nil, &requestError{http.StatusUnauthorized,
+			`no such token, or it has expired: "sweep token list" has those that there are`}
+	}
+	return token, nil
 }
 
 // signOut ends a session.

@@ -6,7 +6,7 @@
 //	http.ListenAndServe("127.0.0.1:7766", server)
 //
 // The routes are in web.go, queries of addresses in request.go, access and tokens in access.go and
-// token.go. A file handles one resource each: sweeps.go, overview.go, compare.go, trials.go, trial.go,
+// token.go, ticket.go. A file handles one resource each: sweeps.go, overview.go, compare.go, trials.go, trial.go,
 // curves.go, artifacts.go, presets.go, tables.go, figures.go, sql.go, actions.go, events.go. Package
 // frame answers queries over all trials of a sweep; frames.go keeps the frames current. The pages are in
 // assets.
@@ -103,6 +103,7 @@ type Server struct {
 	handler  http.Handler
 	frames   frames
 	sessions sessions
+	ticket   ticket
 	events   events
 	// questions bounds how many questions over all trials are answered at a time.
 	questions chan struct{}

@@ -9,7 +9,7 @@ import { scheme, toggleScheme } from "./lib/colour.mjs";
 import { timeOfDay } from "./lib/format.mjs";
 import { html } from "./lib/html.mjs";
 import { connect, connected, paused, problem, unreachableSince } from "./lib/live.mjs";
-import { loadSession, post, prefetch, session } from "./lib/request.mjs";
+import { loadSession, post, prefetch, session, useTicket } from "./lib/request.mjs";
 import { hrefOf, route } from "./lib/route.mjs";
 import { Compare } from "./pages/compare.mjs";
 import { Sweep } from "./pages/sweep.mjs";
@@ -159,6 +159,7 @@ if (page === "sweep" && sweep) {
   prefetch(path);
   prefetch(path + "/columns");
 }
+await useTicket(route.value.query.get("ticket"));
 await loadSession().catch(() => {});
 if (session.value.reads) connect();
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));

@@ -1,6 +1,6 @@
 // Requests to the server, and the session with it.
 import { signal } from "@preact/signals";
-import { queryOf } from "./route.mjs";
+import { changeRoute, queryOf } from "./route.mjs";
 
 /** @import { AnswerTo, Session } from "../../api" */
 /** @import { Parameters } from "./route.mjs" */
@@ -60,6 +60,17 @@ export function post(path, body, method = "POST") {
 export async function loadSession() {
   const response = await fetch("api/session");
   if (response.ok) session.value = await response.json();
+}
+
+/**
+ * useTicket exchanges the ticket of an address that a terminal showed for a session that may act,
+ * and removes it from the address. One that was used before leaves the session as it is.
+ * @param {string | null} ticket
+ */
+export async function useTicket(ticket) {
+  if (!ticket) return;
+  changeRoute({ ticket: null });
+  await post("session", { ticket }).catch(() => {});
 }
 
 /**
