@@ -11,6 +11,7 @@ import (
 	"sweep/model/dataset"
 	"sweep/sweep"
 	"sweep/sweep/file"
+	"sweep/sweep/paper"
 )
 
 // twins are the generated sets that stand for those that have to be fetched.
@@ -19,13 +20,35 @@ var twins = map[any]string{
 	dataset.Speech: dataset.GeneratedSpeech,
 }
 
-// The built-in trainer accepts the examples of its own: the files against its schema, and points of each
-// with data that need no files. Those of MNIST and the UCR archive are checked against the schema alone.
-func TestExamplesAreAccepted(t *testing.T) {
+// files are the sweep files of the examples and of all forms of the presets, by name.
+func files(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
 	names, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
+	for _, name := range names {
+		if all[name], err = os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range paper.Presets() {
+		for _, form := range []paper.Form{paper.Full, paper.Standard, paper.Quick} {
+			if !p.Trains() {
+				continue
+			}
+			if all[p.Name+" "+string(form)], err = p.File(form); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return all
+}
+
+// The built-in trainer accepts the examples of its own and the presets: the files against its schema, and points of each
+// with data that need no files. Those of MNIST and the UCR archive are checked against the schema alone.
+func TestExamplesAreAccepted(t *testing.T) {
 	trainer, err := model.NewTrainer()
 	if err != nil {
 		t.Fatal(err)
@@ -34,11 +57,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, data := range files(t) {
 		if strings.Contains(string(data), "\ntrainer:") {
 			continue
 		}

@@ -34,8 +34,8 @@ checks the points against the data. --no-trainer skips both.
 
 Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
 2 the file is invalid, 4 no such file.`,
-		Example: `  sweep expand examples/ucr.yaml
-  sweep expand examples/ucr.yaml --at 17 --json
+		Example: `  sweep expand examples/memory.yaml
+  sweep expand examples/memory.yaml --at 17 --json
   sweep expand wandb.yaml --no-trainer --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runExpand(cmd, s, options, args[0]) },

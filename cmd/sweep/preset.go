@@ -190,6 +190,9 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 	if err != nil {
 		return err
 	}
+	if form.standard && !p.Has(paper.Standard) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the standard form is the full one\n", p.Name)
+	}
 	if !p.Trains() {
 		if flag := otherFlag(cmd, "quick", "standard"); flag != "" {
 			return usageError("--%s does not apply to the preset %s, which trains nothing", flag, p.Name)

@@ -236,6 +236,7 @@ func TestPresetErrors(t *testing.T) {
 		{[]string{"preset", "run", "copy-fig2", "-o", "x.gif"}, exitUsage, ".svg or .png"},
 		{[]string{"preset", "show", "copy-fig2", "--quick", "--standard"}, exitUsage, "exclude each other"},
 		{[]string{"preset", "run", "flops-table1", "--quick", "--standard"}, exitUsage, "exclude each other"},
+		{[]string{"preset", "run", "flops-table1", "--standard"}, 0, "the standard form is the full one"},
 		{[]string{"preset", "run", "flops-table1", "--slots", "4"}, exitUsage, "trains nothing"},
 		{[]string{"preset", "run", "copy-fig2", "-o", "/nonexistent/x.svg"}, exitUsage, "no directory /nonexistent"},
 		{[]string{"preset", "run", "sgornn-table2", "--data", "/nonexistent"}, exitUsage, "/nonexistent is not one"},

@@ -64,7 +64,7 @@ Exit codes: 0 all trials completed, 1 error, 2 the file is invalid, 3 some trial
 failed, 4 no such file or trainer, 130 interrupted (run the same command again to
 resume).`,
 		Example: `  sweep run examples/cbf.yaml
-  sweep run examples/ucr.yaml --data ~/data --slots 4
+  sweep run ucr.yaml --data ~/data --slots 4
   sweep run sweep.yaml --slots 2 --ui`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && cmd.Flags().Changed("ui") {

@@ -35,7 +35,7 @@ repeated commands, such as a script that does not know how its last run ended.
 Exit codes: 0 done, 1 no coordinator answers, or no worker can run it and
 --require-workers is set, 2 the file is invalid, 3 with --watch: some trials failed,
 4 no such file or trainer.`,
-		Example: "  sweep submit examples/ucr.yaml\n  sweep submit examples/cbf.yaml --watch --nats nats://head:4222",
+		Example: "  sweep submit examples/noop.yaml\n  sweep submit examples/cbf.yaml --watch --nats nats://head:4222",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.server() == "" {
@@ -88,7 +88,7 @@ func newExtend(s *settings) *cobra.Command {
 
 Exit codes: 0 done, 1 not possible, 2 the file is invalid, 4 no such sweep, file or
 trainer.`,
-		Example: "  sweep extend latest examples/more.yaml\n  sweep extend ucr examples/ucr-wide.yaml",
+		Example: "  sweep extend latest examples/more.yaml\n  sweep extend cbf examples/cbf.yaml",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.server() == "" {

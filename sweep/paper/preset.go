@@ -124,8 +124,11 @@ func (p *Preset) File(form Form) ([]byte, error) {
 	return text, nil
 }
 
+// Has reports whether a form is a file of its own.
+func (p *Preset) Has(form Form) bool { return p.files[form] != nil }
+
 // Trains reports whether there is a sweep file.
-func (p *Preset) Trains() bool { return p.files[Full] != nil }
+func (p *Preset) Trains() bool { return p.Has(Full) }
 
 // Command are the arguments of the command that prints the result of a form for a sweep, nil without one.
 func (p *Preset) Command(form Form, id string) (args []string) {
