@@ -27,6 +27,9 @@ type sweepStatus struct {
 	Progress  sweep.Progress   `json:"progress"`
 	CreatedAt time.Time        `json:"created_at"`
 	UpdatedAt time.Time        `json:"updated_at"`
+	// Metric compares the trials, the best having the value that Goal says; of a list of sweeps they are empty.
+	Metric string `json:"metric,omitempty"`
+	Goal   string `json:"goal,omitempty"`
 	// Losses are the unfinished trials whose workers vanished while they ran them.
 	Losses []trialLosses `json:"losses,omitempty"`
 }
@@ -153,8 +156,16 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Reason, r.Trainer, r.Pool, r.Priority,
-			counts.Total(), counts, r.CreatedAt, r.UpdatedAt, losses[r.ID]})
+		entry := sweepStatus{
+			ID: r.ID, Name: r.Name, State: r.State, Reason: r.Reason, Trainer: r.Trainer, Pool: r.Pool,
+			Priority: r.Priority, Trials: counts.Total(), Progress: counts,
+			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Losses: losses[r.ID],
+		}
+		if len(r.Grids) > 0 {
+			choice := r.Grids[0].Submission.Spec.Select
+			entry.Metric, entry.Goal = choice.By, choice.Goal
+		}
+		list = append(list, entry)
 	}
 	return list, nil
 }

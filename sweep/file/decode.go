@@ -233,10 +233,14 @@ func (d *decoder) readTop(data []byte) (others []entry) {
 	return others
 }
 
-// sortOut separates the keys of W&B that have no effect from unknown ones, which are errors.
+// sortOut separates the keys that have no effect from unknown ones, which are errors. W&B only warns of keys
+// that it does not know, so files of programs have some; one that is nearly a key of ours is an error there too.
 func (d *decoder) sortOut(others []entry) {
+	known := slices.Concat(keys, foreignKeys)
+	_, program := d.top["program"]
 	for _, e := range others {
-		if slices.Contains(foreignKeys, e.key) {
+		foreign := program && e.value.Kind == yaml.ScalarNode && sweep.Nearest(e.key, known) == ""
+		if foreign || slices.Contains(foreignKeys, e.key) {
 			d.ignored = append(d.ignored, e)
 		} else {
 			d.unknownKey(e)
