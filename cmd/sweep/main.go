@@ -115,8 +115,8 @@ Exit codes: those of the command.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return s.resolve(cmd) }
 	addGroup(root, "train", "Train:", newRun(&s), newPreset(&s), newExec(&s))
 	addGroup(root, "ask", "Query results:", newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s),
-		newDiff(&s), newSQL(&s), newExport(&s), newTrial(&s), newLogs(&s), newArtifacts(&s), newComplete(&s), newUI(&s),
-		newWatch(&s), newMCP(&s), newConfig(&s))
+		newDiff(&s), newSQL(&s), newExport(&s), newReport(&s), newTrial(&s), newLogs(&s), newArtifacts(&s),
+		newComplete(&s), newUI(&s), newWatch(&s), newMCP(&s), newConfig(&s))
 	addGroup(root, "cluster", "Train on a cluster:", newSubmit(&s), newExtend(&s), newPause(&s), newResume(&s),
 		newCancel(&s), newRetry(&s), newPriority(&s), newDelete(&s), newPrune(&s), newCoordinator(&s), newWorker(&s),
 		newWorkers(&s), newDrain(&s), newMigrate(&s), newNATS(), newToken(&s))

@@ -202,6 +202,8 @@ parameters:
 		{args: []string{"figure", "table", "nothing", "-o", filepath.Join(dir, "table.svg")}, code: exitNotFound,
 			stderr: []string{"nothing"}},
 		{args: []string{"export"}, stdout: []string{"sweep,index,state", "parameter.lr", "metric.test_accuracy"}},
+		{args: []string{"report"}, stdout: []string{"<!doctype html>", "validation_loss", "data:image/svg"}},
+		{args: []string{"report", "nothing"}, code: exitNotFound},
 		{args: []string{"export", "--format", "jsonl", "--curves"},
 			stdout: []string{`"curves":[{"metric":"train_loss"`}},
 		{args: []string{"run", failing}, code: exitTrials, stderr: []string{"1 failed", "trials"}},

@@ -42,50 +42,72 @@ type cause struct {
 // overview answers what a sweep comes to, by metric=…; the best trial with its values of column=….
 func (s *Server) overview(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q, ctx := queryOf(r), r.Context()
-	metric := q.text("metric")
-	answer := &overview{Causes: []cause{}}
-	var failed []int64
-	var seconds frame.Statistics
-	read, err := s.useFor(r, q, func(f *frame.Frame) error {
-		answer.Failed = f.Loaded().Counts[frame.Failed]
-		var err error
-		if failed, err = f.Matching(ctx, frame.Filter{States: []frame.State{frame.Failed}}, mostFailed); err != nil {
-			return err
-		}
-		all, err := f.Groups(ctx, frame.GroupQuery{By: []string{}, Metrics: []string{"seconds"}, Limit: 1})
-		if err != nil {
-			return err
-		}
-		if len(all.Groups) > 0 {
-			seconds = all.Groups[0].Metrics[0]
-		}
-		if metric == "" {
-			return nil
-		}
-		page, err := f.Page(ctx, frame.Query{
-			Filter: frame.Filter{States: []frame.State{frame.Completed}}, OrderBy: metric,
-			Descending: goalOf(record, metric) == sweep.Maximize, Limit: 1,
-			Columns: append([]string{metric}, q.list("column")...),
-		})
-		if err == nil && len(page.Rows) == 1 && page.Rows[0].Cells[0] != nil {
-			answer.Best = &page.Rows[0]
-		}
+	var found examined
+	read, err := s.useFor(r, q, func(f *frame.Frame) (err error) {
+		found, err = examine(ctx, f, record, q.text("metric"), q.list("column"))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	answer, err := s.conclude(ctx, record, &found)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"read": read, "answer": answer}, nil
+}
+
+// examined is what a sweep's columns tell of it: the best trial, how long trials take, and some of the
+// failed ones, of which all there are count.
+type examined struct {
+	best    *frame.Row
+	seconds *float64
+	failed  []int64
+	all     int64
+}
+
+// examine looks for the best completed trial by a metric, if it is not empty; its cells are the metric's
+// value and those of the columns.
+func examine(ctx context.Context, f *frame.Frame, record *sweep.SweepRecord, metric string,
+	columns []string) (found examined, err error) {
+	found.all = f.Loaded().Counts[frame.Failed]
+	found.failed, err = f.Matching(ctx, frame.Filter{States: []frame.State{frame.Failed}}, mostFailed)
+	if err != nil {
+		return found, err
+	}
+	all, err := f.Groups(ctx, frame.GroupQuery{By: []string{}, Metrics: []string{"seconds"}, Limit: 1})
+	if err != nil {
+		return found, err
+	}
+	if len(all.Groups) > 0 {
+		found.seconds = all.Groups[0].Metrics[0].Mean
+	}
+	if metric == "" {
+		return found, nil
+	}
+	page, err := f.Page(ctx, frame.Query{
+		Filter: frame.Filter{States: []frame.State{frame.Completed}}, OrderBy: metric,
+		Descending: goalOf(record, metric) == sweep.Maximize, Limit: 1,
+		Columns: append([]string{metric}, columns...),
+	})
+	if err == nil && len(page.Rows) == 1 && page.Rows[0].Cells[0] != nil {
+		found.best = &page.Rows[0]
+	}
+	return found, err
+}
+
+// conclude adds what the store knows: how much is left, and why trials failed.
+func (s *Server) conclude(ctx context.Context, record *sweep.SweepRecord, found *examined) (*overview, error) {
 	progress, err := s.options.Store.Progress(ctx, record.ID)
 	if err != nil {
 		return nil, err
 	}
-	answer.Left = timeLeft(progress, seconds.Mean)
-	if answer.Examined = len(failed); len(failed) > 0 {
-		if answer.Causes, err = s.causes(ctx, record.ID, failed); err != nil {
-			return nil, err
-		}
+	answer := &overview{Best: found.best, Left: timeLeft(progress, found.seconds), Failed: found.all,
+		Examined: len(found.failed), Causes: []cause{}}
+	if len(found.failed) > 0 {
+		answer.Causes, err = s.causes(ctx, record.ID, found.failed)
 	}
-	return map[string]any{"read": read, "answer": answer}, nil
+	return answer, err
 }
 
 // timeLeft estimates the seconds to the end of a sweep from the mean of its trials so far and from

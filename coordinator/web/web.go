@@ -6,10 +6,10 @@
 //	http.ListenAndServe("127.0.0.1:7766", server)
 //
 // The routes are in web.go, queries of addresses in request.go, access and tokens in access.go and
-// token.go, ticket.go. A file handles one resource each: sweeps.go, overview.go, compare.go, trials.go, trial.go,
-// curves.go, artifacts.go, presets.go, tables.go, figures.go, sql.go, actions.go, events.go. Package
-// frame answers queries over all trials of a sweep; frames.go keeps the frames current. The pages are in
-// assets.
+// token.go, ticket.go. A file handles one resource each: sweeps.go, overview.go, report.go, compare.go,
+// trials.go, trial.go, curves.go, artifacts.go, presets.go, tables.go, figures.go, sql.go, actions.go,
+// events.go. Package frame answers queries over all trials of a sweep; frames.go keeps the frames
+// current. The pages are in assets.
 package web
 
 import (
@@ -161,6 +161,7 @@ func New(options Options) *Server {
 	mux.HandleFunc("GET /api/tables/{kind}", s.reading(s.table))
 	mux.HandleFunc("GET /api/figures/{kind}", s.reading(s.figure))
 	read("GET /api/workers", s.workers)
+	mux.HandleFunc("GET /api/sweeps/{id}/report", s.reading(s.report))
 	mux.HandleFunc("GET /api/events", s.reading(s.stream))
 	mux.HandleFunc("GET /api/session", s.handle(s.showSession))
 	mux.HandleFunc("POST /api/session", s.handle(s.signIn))

@@ -73,6 +73,7 @@ function Best({ found: { best, left }, schema, columns, id }) {
     <h2 id="best">Best trial</h2>
     ${content()}
     ${left !== null && html`<p class="quiet">About ${duration(left)} left.</p>`}
+    <p><a href=${`api/sweeps/${id}/report`} download>Download a report</a> (one HTML file)</p>
   </section>`;
 }
 
