@@ -24,6 +24,10 @@ var counts = map[string]func(o *system.Options) int{
 		u, v := reflectorCount(o.Hidden, o.Integer("m1")), reflectorCount(o.Hidden, o.Integer("m2"))
 		return elmanCount(o, u+v+o.Hidden) + (o.Inputs+o.Hidden+1)*o.Hidden
 	},
+	"spectral-lstm": func(o *system.Options) int {
+		u, v := reflectorCount(o.Hidden, o.Integer("m1")), reflectorCount(o.Hidden, o.Integer("m2"))
+		return 4*(u+v+o.Hidden) + 4*(o.Inputs+1)*o.Hidden + stateCount(o, 2)
+	},
 	"factorized-rnn": func(o *system.Options) int { return elmanCount(o, (2*o.Hidden+1)*o.Hidden) },
 	"urnn":           func(o *system.Options) int { return complexCount(o, 3*o.Hidden+2*2*o.Hidden) }, // ω and v
 	"fc-urnn":        func(o *system.Options) int { return complexCount(o, o.Hidden*o.Hidden) },

@@ -38,14 +38,11 @@ type densePass[F kernel.Float] struct {
 }
 
 func newDense[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], bias *weight.View[F]) *dense[F] {
-	rows, cols := matrix.Shape()
-	d := &dense[F]{set: set, matrix: matrix, bias: bias}
+	_, cols := matrix.Shape()
+	d := &dense[F]{set: set, matrix: formable(set, matrix), bias: bias}
 	if parameter, ok := matrix.(*weight.Dense[F]); ok && cols%kernel.PaddedColumns != 0 {
 		d.direct = parameter.View()
 		d.direct.Deferred = true
-	}
-	if low, ok := matrix.(weight.LowRank[F]); ok && rows == cols && rows >= max(formedSize, formedRanks*low.Rank()) {
-		d.matrix = newFormed(set, low)
 	}
 	return d
 }

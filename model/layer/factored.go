@@ -180,17 +180,29 @@ func (f *factored[F]) cost(rows operatorRows) Cost {
 type formed[F kernel.Float] struct {
 	weight.LowRank[F]
 	set             *kernel.Set[F]
-	value, gradient factors[F]
+	value, gradient factors[F] // made by the first Value: an estimate has no use for them
 	packed          kernel.Packed[F]
 }
 
+// formable is the matrix, or where that is faster one that forms it from its factors.
+func formable[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) weight.Matrix[F] {
+	rows, cols := matrix.Shape()
+	if low, ok := matrix.(weight.LowRank[F]); ok && rows == cols && rows >= max(formedSize, formedRanks*low.Rank()) {
+		return newFormed(set, low)
+	}
+	return matrix
+}
+
 func newFormed[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F]) *formed[F] {
-	return &formed[F]{LowRank: matrix, set: set, value: newFactors(matrix), gradient: newFactors(matrix)}
+	return &formed[F]{LowRank: matrix, set: set}
 }
 
 // Value writes W.
 func (f *formed[F]) Value(w kernel.Matrix[F]) {
 	v := &f.value
+	if v.d == nil {
+		f.value, f.gradient = newFactors(f.LowRank), newFactors(f.LowRank)
+	}
 	f.Factors(v.d, v.left, v.right)
 	f.set.PackTransposed(&f.packed, v.right)
 	f.set.Multiply(w, v.left, &f.packed)
@@ -213,7 +225,8 @@ func (f *formed[F]) Pullback(dw kernel.Matrix[F]) {
 
 // Footprint counts the factors, their gradients and one of them packed.
 func (f *formed[F]) Footprint() int {
-	n, k := len(f.value.d), f.Rank()
+	n, _ := f.Shape()
+	k := f.Rank()
 	packed := max(f.set.PackedSize(k, n, false), f.set.PackedSize(n, k, false))
 	return 2*factorsSize(n, k) + packed + f.FactorsFootprint()
 }

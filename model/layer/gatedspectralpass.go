@@ -70,7 +70,7 @@ func (p *gatedSpectralPass[F]) step(first, end int) {
 // one does one time step. next may be h.
 func (p *gatedSpectralPass[F]) one(turned, gates, x, h, next kernel.Matrix[F]) {
 	c, batch := p.cell, h.Rows
-	p.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: &c.gate.packed, A: h, B: &c.gate.right})
+	p.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: &c.gate.packed, A: h, B: c.gate.right})
 	for i := range batch {
 		p.set.Sigmoid(gates.Row(i), gates.Row(i))
 	}
@@ -122,7 +122,7 @@ func (p *gatedSpectralPass[F]) back(c chunk[F]) {
 		inner = block(p.dinnerV, at, batch)
 		p.set.Multiply(inner, dturned, &cell.v.right)
 		p.set.MultiplySum(dstate, kernel.Sum[F]{A: inner, B: &cell.v.leftT, H: dturned})
-		p.set.MultiplyAdd(dstate, dgates, &cell.gate.left)
+		p.set.MultiplyAdd(dstate, dgates, cell.gate.left)
 		c.addOutput(p.set, dstate, t)
 	}
 }

@@ -23,7 +23,7 @@ func gradientShapes() []shape {
 	add := func(s shape, cell string, start weight.Start, m1, m2 int) {
 		s.cell, s.start, s.m1, s.m2, s.radius = cell, start, m1, m2, .3
 		shapes = append(shapes, s)
-		if m1 > 0 && cell != "sgornn" && cell != "gated-spectral-rnn" {
+		if m1 > 0 && cell != "sgornn" && cell != "gated-spectral-rnn" && cell != "spectral-lstm" {
 			s.operator = OperatorCompactWY
 			shapes = append(shapes, s)
 		}
@@ -47,6 +47,8 @@ func gradientShapes() []shape {
 		}
 		add(s, "ornn", weight.StartNearIdentity, half, 0)
 		add(s, "spectral-rnn", weight.StartNearIdentity, half, half)
+		add(s, "spectral-lstm", weight.StartRandom, half, 1)
+		add(s, "spectral-lstm", weight.StartNearIdentity, half, half)
 	}
 	return shapes
 }

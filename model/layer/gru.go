@@ -124,10 +124,10 @@ func (p *gruPass[F]) step(first, end int) {
 // one does one time step. What it is given last is needed in the next one.
 func (p *gruPass[F]) one(gates, candidate, reset, x, h, next, nextGates, nextCandidate kernel.Matrix[F]) {
 	z, c := &p.cell.gate, &p.cell.candidate
-	p.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: &z.packed, A: h, B: &z.right, Prefetch: memories(nextGates)})
+	p.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: &z.packed, A: h, B: z.right, Prefetch: memories(nextGates)})
 	p.set.GRUGates(gates, h, reset)
 	p.set.MultiplySum(candidate, kernel.Sum[F]{
-		X: x, M: &c.packed, A: reset, B: &c.right, Prefetch: memories(nextCandidate),
+		X: x, M: &c.packed, A: reset, B: c.right, Prefetch: memories(nextCandidate),
 	})
 	p.set.GRUBlend(gates, candidate, h, next)
 }
@@ -142,11 +142,11 @@ func (p *gruPass[F]) back(c chunk[F]) {
 		before := block(p.history, place, batch)
 		p.set.GRUBlendBackward(gates, candidate, before, dstate)
 		p.set.MultiplySum(reset, kernel.Sum[F]{
-			A: candidate, B: &p.cell.candidate.left, Prefetch: memories(preceding(p.candidates, place*batch, batch)),
+			A: candidate, B: p.cell.candidate.left, Prefetch: memories(preceding(p.candidates, place*batch, batch)),
 		})
 		p.set.GRUGatesBackward(gates, before, reset, dstate)
 		p.set.MultiplySum(dstate, kernel.Sum[F]{
-			A: gates, B: &p.cell.gate.left, H: dstate,
+			A: gates, B: p.cell.gate.left, H: dstate,
 			Prefetch: memories(preceding(p.gates, place*batch, batch), preceding(p.resets, place*batch, batch)),
 		})
 		c.addOutput(p.set, dstate, t)

@@ -1,6 +1,6 @@
 // Package layer holds the parts of networks, each with its forward and backward pass side by side:
 // recurrent cells over whole sequences ([Elman], [ScalarGated], [GatedSpectral], [ModReLU], [LSTM],
-// [GRU]), [Affine], [Embedding], [Dropout], and the [Stack] and [Residual] block of others.
+// [MatrixLSTM], [GRU]), [Affine], [Embedding], [Dropout], and the [Stack] and [Residual] block of others.
 //
 // A [Layer] has the weights, tensors of a [weight.Arena]; a [Pass] runs a part of a minibatch
 // through it and has that part's history. A training step, which allocates nothing, as in the

@@ -27,7 +27,7 @@ type LSTM[F kernel.Float] struct {
 type LSTMOptions struct {
 	CellOptions
 	Size       int          // n
-	Start      weight.Start // of each gate's W; "" is Gaussian
+	Start      weight.Start // of each gate's W; "" is Gaussian, of a [MatrixLSTM] the matrices' usual one
 	ForgetBias float64      // the start of the forget bias, usually 1
 }
 
@@ -51,12 +51,16 @@ func (l *LSTM[F]) Init(ctx context.Context, source *random.Source) error {
 	if err := l.initGates(ctx, &l.gates, l.options.Start, source); err != nil {
 		return err
 	}
+	l.startForget()
+	l.clearInitial()
+	return nil
+}
+
+func (l *LSTM[F]) startForget() {
 	forget := l.gates.b.Value[l.size : 2*l.size]
 	for i := range forget {
 		forget[i] = F(l.options.ForgetBias)
 	}
-	l.clearInitial()
-	return nil
 }
 
 // Load packs U and W.
@@ -64,8 +68,14 @@ func (l *LSTM[F]) Load() { l.gates.load(l.set) }
 
 // Cost counts four gates.
 func (l *LSTM[F]) Cost(limits Limits) Cost {
-	c, u := l.cost(limits, 4, 6*l.size)
+	c := l.cost(limits)
 	l.addGates(&c, 4*l.size)
+	return c
+}
+
+// cost is that of the four gates but for their packed weights.
+func (l *LSTM[F]) cost(limits Limits) Cost {
+	c, u := l.recurrent.cost(limits, 4, 6*l.size)
 	c.Pass += int64(kernel.PaddedSize(u.retained+u.chunkRows()+limits.Batch, 4*l.size))
 	return c
 }
@@ -95,7 +105,7 @@ func (l *LSTM[F]) NewPass(limits Limits) Pass[F] {
 }
 
 func (p *lstmPass[F]) evaluate(in Input[F]) {
-	p.set.LSTMForward(p.stepGates.Slice(0, in.Batch), p.to[1], p.to[0], in.Batch, &p.cell.gates.right, in.X,
+	p.set.LSTMForward(p.stepGates.Slice(0, in.Batch), p.to[1], p.to[0], in.Batch, p.cell.gates.right, in.X,
 		&p.cell.gates.packed)
 }
 
@@ -103,7 +113,7 @@ func (p *lstmPass[F]) step(first, end int) {
 	batch := p.in.Batch
 	rows := (end - first) * batch
 	p.set.LSTMForward(p.gates.Slice(0, rows), p.cells.Slice(0, rows+batch), p.history.Slice(0, rows+batch), batch,
-		&p.cell.gates.right, p.in.X.Slice(first*batch, end*batch), &p.cell.gates.packed)
+		p.cell.gates.right, p.in.X.Slice(first*batch, end*batch), &p.cell.gates.packed)
 }
 
 // See [kernel.Set.LSTMBackward] for the gates. Their gradients δ, [4n], go on as
@@ -120,7 +130,7 @@ func (p *lstmPass[F]) back(c chunk[F]) {
 		}
 		from, to := (begin-c.segment)*batch, (end-c.segment)*batch
 		p.set.LSTMBackward(p.deltas.Slice((begin-c.first)*batch, (end-c.first)*batch), p.gates.Slice(from, to),
-			p.cells.Slice(from, to+batch), p.history.Slice(from, to+batch), batch, &p.cell.gates.left, dstate, dcell,
+			p.cells.Slice(from, to+batch), p.history.Slice(from, to+batch), batch, p.cell.gates.left, dstate, dcell,
 			memory(preceding(p.gates, from, batch)), memory(p.history.Slice(from, from+batch)))
 		c.addOutput(p.set, dstate, begin)
 	}

@@ -81,9 +81,10 @@ func (r *recurrent[F]) addProjection(c *Cost, width int) {
 // gates is the weights of one or several gates, in columns: U x + W h + b.
 type gates[F kernel.Float] struct {
 	projection[F]
-	w     *weight.View[F]  // [n × width]
-	right kernel.Packed[F] // W, for products of states in rows
-	left  kernel.Packed[F] // Wᵀ, for those of deltas
+	w        *weight.View[F]   // [n × width]; nil where an operator has the gates' W
+	operator *dense[F]         // of [stacked] matrices, or nil
+	right    *kernel.Packed[F] // W, for products of states in rows
+	left     *kernel.Packed[F] // Wᵀ, for those of deltas
 }
 
 // declareGates declares "U", "W" and "b" with a suffix.
@@ -91,7 +92,16 @@ func (r *recurrent[F]) declareGates(arena *weight.Arena[F], suffix string, width
 	g.u = r.declare(arena, "U"+suffix, r.inputs, width)
 	g.w = r.declare(arena, "W"+suffix, r.size, width)
 	g.b = r.declare(arena, "b"+suffix, 1, width)
+	g.right, g.left = &kernel.Packed[F]{}, &kernel.Packed[F]{}
 	return g
+}
+
+// declareStackedGates declares "U" and "b" of gates each of which has a matrix of its own.
+func (r *recurrent[F]) declareStackedGates(arena *weight.Arena[F], matrices stacked[F]) gates[F] {
+	operator := newDense(r.set, matrices, nil)
+	width, _ := matrices.Shape()
+	return gates[F]{projection: r.declareProjection(arena, "U", "b", width), operator: operator,
+		right: &operator.right, left: &operator.left}
 }
 
 // initGates draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from N(0, s²/n_i),
@@ -106,11 +116,15 @@ func (r *recurrent[F]) initGates(ctx context.Context, g *gates[F], start weight.
 
 func (g *gates[F]) load(set *kernel.Set[F]) {
 	g.projection.load(set)
-	set.Pack(&g.right, g.w.Matrix())
-	set.PackTransposed(&g.left, g.w.Matrix())
+	if g.operator != nil {
+		g.operator.load()
+		return
+	}
+	set.Pack(g.right, g.w.Matrix())
+	set.PackTransposed(g.left, g.w.Matrix())
 }
 
-// addGates adds what the packed weights of gates take.
+// addGates adds what the packed weights of gates whose W is a parameter take.
 func (r *recurrent[F]) addGates(c *Cost, width int) {
 	r.addProjection(c, width)
 	c.Shared += int64(r.set.PackedSize(r.size, width, false) + r.set.PackedSize(width, r.size, false))
@@ -119,17 +133,29 @@ func (r *recurrent[F]) addGates(c *Cost, width int) {
 // gatesPass is the weights of gates with a pass's gradients.
 type gatesPass[F kernel.Float] struct {
 	projectionPass[F]
-	w *weight.View[F]
+	w        *weight.View[F]
+	operator operatorPass[F] // or nil
 }
 
 func (u *unrolled[F]) gates(of *gates[F]) gatesPass[F] {
-	return gatesPass[F]{u.projection(&of.projection), u.gradient(of.w)}
+	p := gatesPass[F]{projectionPass: u.projection(&of.projection), w: u.gradient(of.w)}
+	if of.operator != nil {
+		p.operator = of.operator.pass(operatorRows{}, nil)
+	}
+	return p
 }
 
 // accumulate adds the gradients of W, applied to h, U and b, and sets that of the input, or adds
 // to it.
 func (p *gatesPass[F]) accumulate(c chunk[F], h, deltas kernel.Matrix[F], more bool) {
-	p.set.TransposedAdd(p.w.GradientMatrix(), h, deltas, &p.scratch)
+	if p.operator == nil {
+		p.set.TransposedAdd(p.w.GradientMatrix(), h, deltas, &p.scratch)
+	} else {
+		if c.last == p.in.Steps {
+			p.operator.begin()
+		}
+		p.operator.accumulate(deltas, h, 0, &p.scratch)
+	}
 	p.projectionPass.accumulate(c, deltas, more)
 }
 

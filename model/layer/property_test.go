@@ -25,6 +25,7 @@ func propertyShapes() []shape {
 		{cell: "gated-spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2},
 		{cell: "modrelu"},
 		{cell: "lstm"},
+		{cell: "spectral-lstm", m1: 5, m2: 4, radius: .3},
 		{cell: "gru"},
 		{cell: "fastrnn", activation: kernel.Tanh},
 		{cell: "sgornn", m1: 4, activation: kernel.LeakyReLU, slope: .2},
@@ -483,9 +484,8 @@ func TestStack(t *testing.T) {
 		}{{true, 1 << 10, 0}, {true, 2 * s.batch, 0}, {false, 1 << 10, 0}, {true, 2 * s.batch, 2},
 			{false, 2 * s.batch, 2}} {
 			arena, above := weight.NewArena[float64](), s
-			above.inputs, above.every = s.n, c.every
+			above.inputs, above.every, above.prefix = s.n, c.every, "above."
 			below := declareSingle(t, set, arena, s)
-			arena.SetPrefix("above.")
 			top := declareSingle(t, set, arena, above)
 			dropout, err := NewDropout[float64](s.n, .3, 1, 1)
 			if err != nil {
@@ -626,7 +626,7 @@ func TestStart(t *testing.T) {
 				if ratio := variance / (1. / 400); math.Abs(ratio-1) > .1 {
 					t.Errorf("variance of %s is %v of what is due", v.Name, ratio)
 				}
-			case v.Name == "b" && s.cell == "lstm":
+			case v.Name == "b" && strings.HasSuffix(s.cell, "lstm"):
 				for i, b := range v.Value {
 					if forget := i/s.n == 1; forget && b != 1 || !forget && b != 0 {
 						t.Errorf("bias %d starts at %v", i, b)
@@ -642,6 +642,8 @@ func TestStart(t *testing.T) {
 		case *Elman[float64]:
 			c.start = "nearly"
 		case *LSTM[float64]:
+			c.options.Start = "nearly"
+		case *MatrixLSTM[float64]:
 			c.options.Start = "nearly"
 		case *GRU[float64]:
 			c.options.Start = "nearly"

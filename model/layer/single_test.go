@@ -13,7 +13,7 @@ import (
 
 // shape says what layer a test wants, and for what.
 type shape struct {
-	cell           string // rnn, irnn, ornn, spectral-rnn, gated-spectral-rnn, fastrnn, sgornn, modrelu, lstm, gru
+	cell           string // as in declareSingle
 	n, inputs      int
 	m1, m2         int
 	steps, batch   int
@@ -22,9 +22,10 @@ type shape struct {
 	fixedStart     bool
 	start          weight.Start
 	operator       OperatorKind
-	evaluationRows int  // largest batch beyond the training batch
-	history        int  // steps retained at once
-	every          bool // outputs at every step
+	evaluationRows int    // largest batch beyond the training batch
+	history        int    // steps retained at once
+	every          bool   // outputs at every step
+	prefix         string // of the names of tensors
 }
 
 func (s shape) String() string {
@@ -36,6 +37,11 @@ func (s shape) String() string {
 		name += "," + string(s.operator)
 	}
 	return name
+}
+
+// svd is the matrices of a spectral cell.
+func (s shape) svd() weight.SVDOptions {
+	return weight.SVDOptions{Left: s.m1, Right: s.m2, Radius: s.radius, Center: 1}
 }
 
 // single is one recurrent layer on its own, with a pass. Networks are assembled by the
@@ -53,6 +59,7 @@ type single[F kernel.Float] struct {
 // declareSingle declares a layer of that shape.
 func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weight.Arena[F], s shape) (l Layer[F]) {
 	t.Helper()
+	arena.SetPrefix(s.prefix)
 	var matrix weight.Matrix[F]
 	var err error
 	switch s.cell {
@@ -61,8 +68,7 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 	case "ornn", "sgornn":
 		matrix, err = weight.NewHouseholder(set, arena, s.n, s.n, s.m1)
 	case "spectral-rnn", "gated-spectral-rnn":
-		matrix, err = weight.NewSVD(set, arena, s.n, s.n,
-			weight.SVDOptions{Left: s.m1, Right: s.m2, Radius: s.radius, Center: 1})
+		matrix, err = weight.Declare(set, arena, s.svd(), s.n, s.n)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +77,13 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 	switch s.cell {
 	case "lstm":
 		l, err = NewLSTM(set, arena, LSTMOptions{CellOptions: cell, Size: s.n, Start: s.start, ForgetBias: 1})
+	case "spectral-lstm":
+		var layers []Layer[F]
+		layers, _, err = Declare(set, arena, []Spec{{
+			Prefix: s.prefix, Matrix: s.svd(), Rows: s.n, Cols: s.n,
+			Options: LSTMOptions{CellOptions: cell, Size: s.n, Start: s.start, ForgetBias: 1},
+		}})
+		l = layers[0]
 	case "gru":
 		l, err = NewGRU(set, arena, GRUOptions{CellOptions: cell, Size: s.n, Start: s.start})
 	case "modrelu":
@@ -116,7 +129,8 @@ func randomise[F kernel.Float](t testing.TB, l Layer[F], arena *weight.Arena[F],
 	}
 	for _, v := range arena.Views() {
 		switch v.Name {
-		case "b", "b_zr", "b_h", "b_g", "h0", "c0", "sigma_hat":
+		case "b", "b_zr", "b_h", "b_g", "h0", "c0", "sigma_hat", "i.sigma_hat", "f.sigma_hat", "g.sigma_hat",
+			"o.sigma_hat":
 			random.Gaussian(v.Value, .5, source)
 		}
 	}

@@ -14,7 +14,8 @@ type Spec struct {
 	// [ModReLUOptions], [LSTMOptions], [GRUOptions], [AffineOptions], a [ResidualSpec],
 	// [EmbeddingSpec] or [DropoutSpec].
 	Options any
-	// Matrix is the layer's matrix W, [Rows × Cols]; nil for those that have none of their own.
+	// Matrix is the layer's matrix W, [Rows × Cols], of an LSTM each gate's; nil for those that have
+	// none of their own.
 	Matrix     weight.Spec
 	Rows, Cols int
 }
@@ -49,12 +50,14 @@ func Declare[F kernel.Float](
 	defer arena.SetPrefix("")
 	for _, s := range specs {
 		arena.SetPrefix(s.Prefix)
+		own, err := declareMatrices(set, arena, &s)
+		if err != nil {
+			return nil, nil, err
+		}
+		matrices = append(matrices, own...)
 		var matrix weight.Matrix[F]
-		if s.Matrix != nil {
-			if matrix, err = weight.Declare(set, arena, s.Matrix, s.Rows, s.Cols); err != nil {
-				return nil, nil, err
-			}
-			matrices = append(matrices, matrix)
+		if len(own) > 0 {
+			matrix = own[0]
 		}
 		var l Layer[F]
 		switch o := s.Options.(type) {
@@ -67,7 +70,11 @@ func Declare[F kernel.Float](
 		case ModReLUOptions:
 			l, err = NewModReLU(set, arena, matrix, o)
 		case LSTMOptions:
-			l, err = NewLSTM(set, arena, o)
+			if own == nil {
+				l, err = NewLSTM(set, arena, o)
+			} else {
+				l, err = NewMatrixLSTM(set, arena, own, o)
+			}
 		case GRUOptions:
 			l, err = NewGRU(set, arena, o)
 		case AffineOptions:
@@ -92,4 +99,26 @@ func Declare[F kernel.Float](
 		layers = append(layers, l)
 	}
 	return layers, matrices, nil
+}
+
+// declareMatrices declares the matrix of a layer, of an LSTM one a gate with its name as a prefix.
+func declareMatrices[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], s *Spec) (
+	matrices []weight.Matrix[F], err error) {
+	if s.Matrix == nil {
+		return nil, nil
+	}
+	prefixes := []string{""}
+	if _, ok := s.Options.(LSTMOptions); ok {
+		prefixes = lstmPrefixes
+	}
+	defer arena.SetPrefix(s.Prefix)
+	for _, prefix := range prefixes {
+		arena.SetPrefix(s.Prefix + prefix)
+		matrix, err := weight.Declare(set, arena, s.Matrix, s.Rows, s.Cols)
+		if err != nil {
+			return nil, err
+		}
+		matrices = append(matrices, matrix)
+	}
+	return matrices, nil
 }

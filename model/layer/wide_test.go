@@ -16,6 +16,7 @@ func TestWide(t *testing.T) {
 		{cell: "spectral-rnn", n: 514, m1: 2, m2: 3, radius: .3, activation: kernel.Tanh, operator: OperatorDense},
 		{cell: "spectral-rnn", n: 514, m1: 2, m2: 3, radius: .3, activation: kernel.Tanh, operator: OperatorCompactWY},
 		{cell: "lstm", n: 130},
+		{cell: "spectral-lstm", n: 130, m1: 2, m2: 3, radius: .3},
 		{cell: "gru", n: 258},
 	} {
 		s.inputs, s.steps, s.batch = 2, 3, 2

@@ -11,6 +11,7 @@ var All = []*System{
 	&ornn,
 	&spectralRNN,
 	&gatedSpectralRNN,
+	&spectralLSTM,
 	&factorizedRNN,
 	&urnn,
 	&fcURNN,
