@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"sweep/sweep"
 	"sweep/sweep/safetensors"
 )
@@ -19,7 +21,7 @@ const (
 func description() *sweep.Description {
 	return &sweep.Description{
 		Name: Name, Version: Version, ResultVersion: resultVersion, Parameters: parameters(), Artifacts: artifacts,
-		Metrics: metrics,
+		Metrics: append(slices.Clone(metrics), precisionMetrics()...),
 	}
 }
 
@@ -83,6 +85,7 @@ var metrics = []sweep.MetricSchema{
 	{Name: "baseline_loss", Doc: "loss of the best answer that needs no memory, by the definition of a " +
 		"generated task", Unit: "nats", Summary: true},
 	{Name: "classes", Doc: "classes", Summary: true},
+	{Name: "labels", Doc: "different labels, of multilabel", Summary: true},
 	{Name: "vocabulary", Doc: "different words, or characters that have a code of their own", Summary: true},
 	{Name: "cut_lines", Doc: "queries that are longer than length: what follows is neither read nor asked",
 		Summary: true},

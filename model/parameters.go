@@ -52,7 +52,8 @@ var (
 		Name: "dataset", Type: sweep.StringType, Required: true, Dataset: true, Measures: true,
 		Doc: "data set: a UCR set by folder or paper name (CBF, 50words), generated-cbf, mnist, " +
 			"permuted-mnist, generated-mnist, har-2, generated-har-2, speech, generated-speech; addition and copy " +
-			"are generated; ptb, generated-text; queries, generated-queries",
+			"are generated; ptb, generated-text; queries, generated-queries; multilabel, " +
+			"generated-multilabel",
 	}
 	hiddenParameter = sweep.ParameterSchema{
 		Name: "hidden", Type: sweep.IntegerType, Default: int64(32), Minimum: new(1.0), Maximum: new(8192.0),

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,30 @@ func TestDeepLanguageIsLearnt(t *testing.T) {
 	t.Logf("perplexity of validation %.0f", r.Summary["validation_perplexity"])
 	if r.Diverged || !(r.Summary["validation_perplexity"] < 100) {
 		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
+	}
+}
+
+// Sets of labels are learnt far beyond the most frequent ones.
+func TestLabelsAreLearnt(t *testing.T) {
+	t.Parallel()
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-multilabel", "lr": 0.003})
+	s := r.Summary
+	t.Logf("precision at 1, 3 and 5: %.3f, %.3f, %.3f", s["test_precision_at_1"], s["test_precision_at_3"],
+		s["test_precision_at_5"])
+	set := dataset.GenerateMultiLabel(0)
+	often := make([]int, len(set.Names))
+	for row := range set.Test.Count() {
+		for _, label := range set.Test.Labels(row) {
+			often[label]++
+		}
+	}
+	guess := float64(slices.Max(often)) / float64(set.Test.Count())
+	if r.Diverged || !(s["test_precision_at_1"] > 3*guess) || !(s["validation_precision_at_1"] > 3*guess) ||
+		!(s["test_precision_at_1"] >= s["test_precision_at_3"] && s["test_precision_at_3"] >= s["test_precision_at_5"]) {
+		t.Errorf("diverged %v, %v, the most frequent label has %.3f", r.Diverged, s, guess)
+	}
+	if _, has := s["test_accuracy"]; has || s["labels"] != float64(len(set.Names)) {
+		t.Errorf("summary %v", s)
 	}
 }
 
@@ -245,6 +270,8 @@ var taskTrials = map[string]sweep.Parameters{
 		"batch": int64(30), "epochs": int64(2), "carry": false},
 	"copy": {"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "hidden": int64(20), "steps": int64(7),
 		"validate_every": int64(3), "held": int64(130), "batch": int64(100), "dropout": 0.1},
+	"multilabel": {"dataset": "generated-multilabel", "model": "spectral-mlp", "hidden": int64(20), "batch": int64(200),
+		"epochs": int64(3), "dropout": 0.1},
 	"queries": {"dataset": "generated-queries", "model": "spectral-rnn", "hidden": int64(20), "alphabet": int64(24),
 		"batch": int64(700), "epochs": int64(2), "dropout": 0.1},
 }

@@ -75,6 +75,7 @@ type best struct {
 	Error        float64
 	Loss         float64
 	Accuracy     float64
+	Precision    [len(loss.Ranks)]float64 // 0 of tasks without sets of labels
 	TrainLoss    float64
 	SmallestLoss float64
 	Values       []float32
@@ -217,18 +218,17 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 	} else {
 		score = t.net.Evaluate(t.batch)
 	}
-	loss, accuracy := score.Mean(), score.Accuracy()
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+	if loss := score.Mean(); math.IsNaN(loss) || math.IsInf(loss, 0) {
 		t.diverged = true
 		return nil
 	}
 	trainLoss := sum.Loss / float64(sum.Rows)
 	t.gradients.record(&t.curves, t.mark(), &sum)
-	if err := t.record(ctx, trainLoss, loss, accuracy, sum.Gradient/float64(sum.Steps)); err != nil {
+	if err := t.record(ctx, trainLoss, &score, sum.Gradient/float64(sum.Steps)); err != nil {
 		return err
 	}
 	if t.validates() {
-		t.keep(trainLoss, loss, accuracy)
+		t.keep(trainLoss, &score)
 		if err := t.keepValidated(ctx); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 		if err != nil {
 			return err
 		}
-		t.addQuality("test", test.Mean(), test.Accuracy())
+		t.addQuality("test", &test)
 		if t.s.gapCurves {
 			t.addGaps(&sum, &test)
 		}
@@ -249,15 +249,15 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 }
 
 // record adds the points of an epoch, or of the time since the last validation.
-func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradient float64) error {
+func (t *training) record(ctx context.Context, trainLoss float64, validation *loss.Score, gradient float64) error {
 	epoch := t.mark()
 	t.curves.add("train_loss", epoch, trainLoss)
 	if t.shape.Perplexity() {
 		t.curves.add("train_perplexity", epoch, perplexity(trainLoss))
 	}
 	if t.validates() {
-		t.curves.add("validation_loss", epoch, loss)
-		t.addQuality("validation", loss, accuracy)
+		t.curves.add("validation_loss", epoch, validation.Mean())
+		t.addQuality("validation", validation)
 	}
 	if t.net.Recurs() {
 		t.curves.add("gradient_norm", epoch, gradient)
@@ -277,12 +277,15 @@ func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradie
 }
 
 // addQuality adds what a part's evaluation is compared by besides its loss.
-func (t *training) addQuality(part string, loss, accuracy float64) {
+func (t *training) addQuality(part string, score *loss.Score) {
 	if t.shape.Perplexity() {
-		t.curves.add(part+"_perplexity", t.mark(), perplexity(loss))
+		t.curves.add(part+"_perplexity", t.mark(), perplexity(score.Mean()))
 	}
 	if t.shape.Accuracy() {
-		t.curves.add(part+"_accuracy", t.mark(), accuracy)
+		t.curves.add(part+"_accuracy", t.mark(), score.Accuracy())
+	}
+	if t.shape.Labels {
+		t.addPrecision(part, score)
 	}
 }
 
@@ -295,12 +298,14 @@ func (t *training) marginDue() bool {
 }
 
 // keep applies the epoch rule.
-func (t *training) keep(trainLoss, loss, accuracy float64) {
+func (t *training) keep(trainLoss float64, validation *loss.Score) {
+	loss, accuracy := validation.Mean(), validation.Accuracy()
 	failed := 1 - accuracy
 	t.best.SmallestLoss = min(t.best.SmallestLoss, loss)
 	if t.s.protocol.Rule.Better(protocol.Score{Error: failed, Loss: loss},
 		protocol.Score{Error: t.best.Error, Loss: t.best.Loss}) {
 		t.best.Error, t.best.Loss, t.best.Accuracy = failed, loss, accuracy
+		t.best.Precision = validation.Precision()
 		t.keepWeights(trainLoss)
 	}
 }
@@ -385,6 +390,11 @@ func (t *training) summary(test loss.Score) map[string]float64 {
 	if t.shape.Perplexity() {
 		s["train_perplexity"], s["test_perplexity"] = perplexity(t.best.TrainLoss), perplexity(test.Mean())
 	}
+	if t.shape.Labels {
+		for i, precision := range test.Precision() {
+			s[precisionAt("test", loss.Ranks[i])] = precision
+		}
+	}
 	if !t.holdsOut() {
 		return s
 	}
@@ -394,6 +404,11 @@ func (t *training) summary(test loss.Score) map[string]float64 {
 	}
 	if t.shape.Perplexity() {
 		s["validation_perplexity"] = perplexity(t.best.Loss)
+	}
+	if t.shape.Labels {
+		for i, precision := range t.best.Precision {
+			s[precisionAt("validation", loss.Ranks[i])] = precision
+		}
 	}
 	return s
 }

@@ -10,7 +10,14 @@ type Cache struct {
 	entries []cacheEntry // the one used last at the end
 }
 
-// cached is data in a cache: a [Set], a [Text] or a [QuerySet].
+// OpenMultiLabel is [OpenMultiLabel] with the cache before it.
+func (c *Cache) OpenMultiLabel(root, name string, base int) (*MultiLabelSet, error) {
+	return open(c, root, Reference{Name: name, IndexBase: base}, func() (*MultiLabelSet, error) {
+		return OpenMultiLabel(root, name, base)
+	})
+}
+
+// cached is data in a cache: a [Set], a [Text], a [QuerySet] or a [MultiLabelSet].
 type cached interface {
 	Size() int64
 	// current reports whether the files that the data came from are as they were.

@@ -173,3 +173,35 @@ func FuzzClipList(f *testing.F) {
 		}
 	})
 }
+
+func FuzzLabelled(f *testing.F) {
+	f.Add([]byte("7,2 1:0.5 4:-1e-2 # a comment\r\n30 2:3\n"), 1)
+	f.Add([]byte("2 4 40\n1,3 0:NaN\n\n"), 0)
+	f.Add([]byte("1 3:1 2:1\n: ,"), 0)
+	f.Fuzz(func(t *testing.T, data []byte, base int) {
+		base &= 1
+		s := &MultiLabelSet{}
+		p := labelledParser{path: "F", base: base, rows: &s.Train}
+		if err := p.parse(data); err != nil {
+			var file *FileError
+			if !errors.As(err, &file) || file.Path != "F" || file.Kind == nil {
+				t.Fatalf("%v is no FileError", err)
+			}
+			return
+		}
+		if s.Features = p.features; s.Features < 1 || s.Features > mostFeatures {
+			t.Fatalf("%d features", s.Features)
+		}
+		s.number()
+		// Written out plainly, the rows read the same.
+		text := strings.Join(s.spelt(&s.Train), "\n")
+		again := &MultiLabelSet{Features: s.Features}
+		p = labelledParser{path: "F", rows: &again.Train}
+		if err := p.parse([]byte(text)); err != nil {
+			t.Fatalf("written out again: %v\n%s", err, text)
+		}
+		if again.number(); again.Digest != s.Digest {
+			t.Fatalf("written out again the rows are others:\n%s", text)
+		}
+	})
+}

@@ -29,6 +29,10 @@ const (
 	Queries = "queries"
 	// GeneratedQueries is the name of the generated [QuerySet].
 	GeneratedQueries = "generated-queries"
+	// MultiLabel is the name of the rows with several labels each, a [MultiLabelSet].
+	MultiLabel = "multilabel"
+	// GeneratedMultiLabel is the name of the generated [MultiLabelSet].
+	GeneratedMultiLabel = "generated-multilabel"
 	// Speech is the name of the spoken words.
 	Speech = "speech"
 	// GeneratedSpeech is the name of generated series of their shape.
@@ -42,7 +46,7 @@ const (
 // others are all of them, and generated are those that need no files.
 var (
 	others = []string{MNIST, PermutedMNIST, GeneratedMNIST, GeneratedCBF, HAR2, GeneratedHAR2, PTB, GeneratedText,
-		Queries, GeneratedQueries, Speech, GeneratedSpeech}
+		Queries, GeneratedQueries, MultiLabel, GeneratedMultiLabel, Speech, GeneratedSpeech}
 	generated = map[string]func(Reference) *Set{
 		GeneratedCBF:    func(Reference) *Set { return GenerateCBF(0, 30, 900) },
 		GeneratedHAR2:   func(Reference) *Set { return GenerateHAR2(0) },
@@ -64,6 +68,8 @@ type Reference struct {
 	Limit int
 	// Permutation is the seed of PermutedMNIST's permutation.
 	Permutation uint64
+	// IndexBase is the number of MultiLabel's first feature.
+	IndexBase int
 	// Normalization is how values are scaled; "" means none.
 	Normalization Normalization
 }

@@ -14,6 +14,7 @@ type elementwise[F kernel.Float] struct {
 	at                func(output, target F) (loss float64, derivative F)
 	factor, threshold F
 	probability       func(output F) float64
+	ranks             bool // values are labels, 0 or 1, and count as hits
 }
 
 // squared is (ŷ - y)².
@@ -69,6 +70,9 @@ func (e elementwise[F]) sum(outputs kernel.Matrix[F], targets Targets[F], scale 
 				score.Correct++
 			}
 		}
+		if e.ranks && targets.Classes == nil {
+			addHits(&score.Hits, row, targets.Values.Row(i))
+		}
 		for j, x := range row {
 			var target F
 			switch {
@@ -86,6 +90,30 @@ func (e elementwise[F]) sum(outputs kernel.Matrix[F], targets Targets[F], scale 
 	}
 	score.Loss /= float64(outputs.Cols)
 	return score
+}
+
+// addHits counts the labels among the largest outputs of a row. Of equal ones the first counts as larger.
+func addHits[F kernel.Float](hits *[len(Ranks)]int, row, labels []F) {
+	var top [mostRank]int // the places of the largest, in order
+	count := 0
+	for j, x := range row {
+		at := count
+		for at > 0 && x > row[top[at-1]] {
+			at--
+		}
+		if at < mostRank {
+			count = min(count+1, mostRank)
+			copy(top[at+1:count], top[at:])
+			top[at] = j
+		}
+	}
+	for i, k := range Ranks {
+		for _, j := range top[:min(k, count)] {
+			if labels[j] == 1 {
+				hits[i]++
+			}
+		}
+	}
 }
 
 // Probabilities appends what each output gives its class, of a single output what it gives

@@ -51,13 +51,24 @@ type Score struct {
 	// there is one output, it tells two classes apart.
 	Correct int
 	Rows    int
+	// Hits is, of the loss sigmoid against values, which are labels where they are 1, the number of
+	// labels among each row's largest outputs, as many as Ranks says.
+	Hits [len(Ranks)]int
 }
+
+// Ranks are the k of the precision at k.
+var Ranks = [...]int{1, 3, mostRank}
+
+const mostRank = 5
 
 // Add adds the score of other rows.
 func (s *Score) Add(other Score) {
 	s.Loss += other.Loss
 	s.Correct += other.Correct
 	s.Rows += other.Rows
+	for i, hits := range other.Hits {
+		s.Hits[i] += hits
+	}
 }
 
 // Mean returns the mean loss of a row.
@@ -65,6 +76,15 @@ func (s *Score) Mean() float64 { return s.Loss / float64(s.Rows) }
 
 // Accuracy returns the share of rows that are correct.
 func (s *Score) Accuracy() float64 { return float64(s.Correct) / float64(s.Rows) }
+
+// Precision returns the mean over the rows of the share of labels among the k largest outputs, for each
+// k of [Ranks].
+func (s *Score) Precision() (at [len(Ranks)]float64) {
+	for i, k := range Ranks {
+		at[i] = float64(s.Hits[i]) / float64(k*s.Rows)
+	}
+	return at
+}
 
 // A Loss is a function of outputs and targets, row by row.
 type Loss[F kernel.Float] interface {
@@ -88,7 +108,7 @@ func New[F kernel.Float](set *kernel.Set[F], name string) (Loss[F], error) {
 	case "mse":
 		return elementwise[F]{at: squared[F], factor: 2, threshold: .5, probability: identity[F]}, nil
 	case "sigmoid":
-		return elementwise[F]{at: sigmoid[F], factor: 1, threshold: 0, probability: logistic[F]}, nil
+		return elementwise[F]{at: sigmoid[F], factor: 1, threshold: 0, probability: logistic[F], ranks: true}, nil
 	}
 	return nil, fmt.Errorf("loss %q: want cross_entropy, mse or sigmoid", name)
 }

@@ -75,6 +75,37 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// Hits are the labels among the largest outputs, as sorting finds them; of equal outputs the first counts.
+func TestPrecision(t *testing.T) {
+	source := random.New(3, 0)
+	for _, width := range []int{1, 2, 5, 9} {
+		at, labels := kernel.Dense(make([]float64, rows*width), rows, width),
+			kernel.Dense(make([]float64, rows*width), rows, width)
+		for i := range at.Data {
+			at.Data[i], labels.Data[i] = float64(source.Below(4)), float64(source.Below(2))
+		}
+		var want [3]float64
+		for i := range rows {
+			order := make([]int, width)
+			for j := range order {
+				order[j] = j
+			}
+			slices.SortStableFunc(order, func(a, b int) int { return int(at.Row(i)[b] - at.Row(i)[a]) })
+			for r, k := range Ranks {
+				for _, j := range order[:min(k, width)] {
+					want[r] += labels.Row(i)[j] / float64(k*rows)
+				}
+			}
+		}
+		score := named(t, "sigmoid").Score(at, Targets[float64]{Values: labels})
+		for r, precision := range score.Precision() {
+			if math.Abs(precision-want[r]) > 1e-15 {
+				t.Errorf("%d outputs: precision at %d is %v, want %v", width, Ranks[r], precision, want[r])
+			}
+		}
+	}
+}
+
 // A row without a target counts nowhere and gets a gradient of zero.
 func TestNoTarget(t *testing.T) {
 	loss, err := New(kernel.Float64(), "cross_entropy")

@@ -14,6 +14,7 @@ var All = []*Kind{
 	&copying,
 	&language,
 	&queries,
+	&multiLabel,
 }
 
 // Of returns the task that a data set belongs to.

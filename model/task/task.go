@@ -73,6 +73,7 @@ type Shape struct {
 	Loss       string // as in [sweep/model/loss]
 	Words      bool   // exp(loss) is a perplexity, and what counts in place of accuracy
 	Characters bool   // exp(loss) is a perplexity of characters, beside their accuracy
+	Labels     bool   // the target of an output is a set of labels, 1 each: there is a precision at k
 	Padded     bool   // sequences have different lengths: some outputs have [loss.NoTarget]
 	Carries    bool   // some minibatches go on where the one before ended
 }

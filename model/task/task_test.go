@@ -37,7 +37,8 @@ func trial(t *testing.T, point sweep.Parameters) *Options {
 	return &Options{
 		ParameterReader: sweep.ParameterReader{Parameters: resolved},
 		Seed:            7, Batch: 6, Model: "rnn", Cache: dataset.NewCache(1 << 20),
-		Protocol: protocol.Protocol{Validation: r.Number("validation"), Split: dataset.Strategy(r.Text("split"))},
+		FeedForward: resolved["task"] == multiLabel.Name,
+		Protocol:    protocol.Protocol{Validation: r.Number("validation"), Split: dataset.Strategy(r.Text("split"))},
 	}
 }
 
@@ -50,6 +51,7 @@ var small = []sweep.Parameters{
 	{"dataset": "copy", "length": int64(4), "held": int64(20)},
 	{"dataset": "generated-text", "length": int64(30)},
 	{"dataset": "generated-queries", "alphabet": int64(20), "length": int64(18)},
+	{"dataset": "generated-multilabel"},
 	{"dataset": "generated-mnist", "limit": int64(40), "input_size": int64(28)},
 }
 
