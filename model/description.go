@@ -77,6 +77,8 @@ var metrics = []sweep.MetricSchema{
 	{Name: "step_alpha", Doc: "α of the lowest layer of fastrnn or sgornn after a minibatch; with report_every",
 		Curve: true},
 	{Name: "step_beta", Doc: "β likewise, at most 1 - 2α for sgornn", Curve: true},
+	{Name: "step_alpha_t", Doc: "αT likewise, for T time steps, by which the bounds of the SGORNN paper grow",
+		Curve: true},
 	{Name: "learning_rate", Doc: "learning rate of the epoch", Curve: true},
 	{Name: "seconds", Doc: "seconds since the trial started", Unit: "s", Volatile: true, Curve: true},
 	{Name: "train_size", Doc: "training series, validation included", Summary: true},

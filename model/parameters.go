@@ -99,8 +99,8 @@ var reportParameter = sweep.ParameterSchema{
 	Name: "report_every", Type: sweep.IntegerType, Default: int64(0), Neutral: int64(0), Minimum: new(0.0),
 	Measures: true,
 	Doc: "minibatches between points of the curves step_train_loss, step_gradient_norm, step_spectral_margin, " +
-		"step_alpha and step_beta, which count minibatches where others count epochs; the first has a point, too; 0 " +
-		"records none",
+		"step_alpha, step_beta and step_alpha_t, which count minibatches where others count epochs; the first has a " +
+		"point, too; 0 records none",
 }
 
 // optimizerParameters are those of the steps of training.

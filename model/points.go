@@ -34,6 +34,7 @@ func (t *training) reportStep(ctx context.Context, loss, gradient float64) error
 	if alpha, beta, ok := t.net.Gates(); ok {
 		t.curves.add("step_alpha", step, alpha)
 		t.curves.add("step_beta", step, beta)
+		t.curves.add("step_alpha_t", step, alpha*float64(t.shape.Steps))
 	}
 	margin, ok, err := t.net.SpectralMargin(ctx)
 	if ok && err == nil {

@@ -101,7 +101,7 @@ func TestReportEvery(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, value := range map[string]float64{"train_loss": loss, "gradient_norm": gradient, "alpha": alpha,
-			"beta": beta, "spectral_margin": margin} {
+			"beta": beta, "alpha_t": 10 * alpha, "spectral_margin": margin} {
 			want["step_"+name] = append(want["step_"+name], float32(value))
 		}
 	}

@@ -58,9 +58,10 @@ share of the multiply-adds that one core can do, measured in the same process. A
 sets how reflectors are applied: spectral-rnn:dense, ornn:compact-wy. --goals prints a
 table of fixed cases.
 
---slides prints the training times of the Spectral-RNN slides, Spectral-RNN and LSTM of
-512, 1024 and 2048 units, beside the published ones, and how a step's time grows with
-reflectors and units, factorized-rnn's included. The slides have B = 1024 and do not
+--slides prints the numbers of parameters of the two stacks of the Spectral-RNN slides,
+then the training times of the slides, Spectral-RNN and LSTM of 512, 1024 and 2048
+units, beside the published ones, and how a step's time grows with reflectors and units,
+factorized-rnn's included. The slides have B = 1024 and do not
 state n_i, T and classes: give them, as in the example. At B = 1024 it takes an hour.
 
 Exit codes: 0 done, 1 a network cannot be built, 2 invalid flags.`,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/model"
+	"sweep/sweep"
 )
 
 // slideTimes are the published times of ten minibatches, in seconds, of the slides of Zhang, Lei, Dhillon: a V100,
@@ -27,10 +29,56 @@ const slideShare = 8
 // slideBatches is how many minibatches the published times are of.
 const slideBatches = 10
 
-// printSlides measures the networks of the slides, and how the time of a step grows with reflectors and width.
-// Inputs, time steps, sequences, classes and threads are those of the shape.
+// slideStacks are the two networks that the slides compare on characters, 200 inputs and 200 classes, with an eighth of
+// the units as reflectors a side. Both have 13.9 M parameters there.
+var slideStacks = []struct {
+	name       string
+	parameters sweep.Parameters
+}{
+	{"lstm 1024 under lstm 1024", sweep.Parameters{"model": "lstm", "hidden": int64(1024), "layers": int64(2)}},
+	{"spectral-rnn 2048 under lstm 1024", sweep.Parameters{"model": "spectral-rnn", "hidden": int64(2048),
+		"m1": int64(2048 / slideShare), "m2": int64(2048 / slideShare), "top": "lstm", "top_hidden": int64(1024)}},
+}
+
+// stackCounts returns the number of weights of each stack.
+func stackCounts(ctx context.Context) (counts []int64, err error) {
+	trainer, err := model.NewTrainer()
+	if err != nil {
+		return nil, err
+	}
+	description, err := trainer.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, stack := range slideStacks {
+		point := stack.parameters.Clone()
+		point["dataset"], point["alphabet"], point["initial_state"] = "generated-queries", int64(200), "zero"
+		resolved, err := description.Resolve(point)
+		if err != nil {
+			return nil, err
+		}
+		cost, err := trainer.Validate(ctx, sweep.ValidateRequest{Parameters: resolved})
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, cost.ParameterCount)
+	}
+	return counts, nil
+}
+
+// printSlides counts the weights of the slides' stacks, and measures the networks of the slides, and how the time of a
+// step grows with reflectors and width. Inputs, time steps, sequences, classes and threads are those of the shape.
 func printSlides(cmd *cobra.Command, shape model.StepShape, budget time.Duration, most int) error {
 	w := cmd.OutOrStdout()
+	counts, err := stackCounts(cmd.Context())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "| stack of two layers, 200 characters | parameters | published |\n|---|---:|---:|")
+	for i, stack := range slideStacks {
+		fmt.Fprintf(w, "| %s | %d | 13.9 M |\n", stack.name, counts[i])
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, "Training steps, n_i = %d, T = %d, B = %d, %d threads.\n\n", shape.Inputs, shape.Steps, shape.Batch,
 		shape.Threads)
 	fmt.Fprintf(w, "| model | n | reflectors a side | ms | s of %d minibatches | published (V100, B = 1024) |\n",

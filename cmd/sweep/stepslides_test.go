@@ -7,6 +7,14 @@ import (
 	"sweep/model"
 )
 
+// The stacks have the numbers of weights that the layers' formulas give.
+func TestSlideStacks(t *testing.T) {
+	counts, err := stackCounts(t.Context())
+	if want := []int64{13_615_304, 14_189_000}; err != nil || !slices.Equal(counts, want) {
+		t.Errorf("%d weights, %v, want %d", counts, err, want)
+	}
+}
+
 // Each width has the dense networks, rnn first, and 1/32 of the units up to all of them as reflectors.
 func TestGrowth(t *testing.T) {
 	for _, n := range []int{128, 512} {

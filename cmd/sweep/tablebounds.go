@@ -137,9 +137,13 @@ func boundsOf(r *sweep.TrialRecord, y *model.Theory, options *boundsOptions) (bo
 		Margin: math.NaN(), Bound: math.NaN(), Start: y.Start > 0}
 	if g := y.Gated; g != nil {
 		if g.Beta > 1-2*g.Alpha || math.Abs(g.U.Spectral-1) > 1e-4 {
+			kept := "is met"
+			if !(g.Alpha <= g.MostAlpha()) {
+				kept = "is not met"
+			}
 			return nil, fmt.Sprintf("Trial %d, %s: α = %.3g, β = %.3g, αT = %.3g, ‖U‖ = %.4g. Equation 4 of the "+
-				"SGORNN paper, FastRNN's condition, allows α up to %.3g.", r.Index, paper.ModelName(name), g.Alpha,
-				g.Beta, g.Alpha*float64(g.Steps), g.U.Spectral, g.MostAlpha())
+				"SGORNN paper, FastRNN's condition, allows α up to %.3g: it %s.", r.Index, paper.ModelName(name),
+				g.Alpha, g.Beta, g.Alpha*float64(g.Steps), g.U.Spectral, g.MostAlpha(), kept)
 		}
 		base.Theorem, base.Train, base.Test = "1 (SGORNN)", y.TrainLoss, y.TestLoss
 		base.Complexity = g.Constant() * g.Alpha * float64(g.Steps)

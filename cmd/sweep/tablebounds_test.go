@@ -16,6 +16,8 @@ parameters:
   layers: {value: 2, when: {model: spectral-mlp}}
   epochs: {value: 4}
 `)
+	gated := write(t, dir, "gated.yaml", "name: gated\nartifacts: [weights]\nparameters:\n  dataset: {value: generated-har-2}\n"+
+		"  model: {value: fastrnn}\n  hidden: {value: 8}\n  epochs: {value: 1}\n")
 	without := write(t, dir, "without.yaml", "name: without\nparameters:\n  dataset: {value: generated-cbf}\n"+
 		"  epochs: {value: 2}\n")
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
@@ -27,6 +29,8 @@ parameters:
 			"generated-cbf,spectral-rnn,corollary 1,30,1,", "generated-cbf,spectral-mlp,Neyshabur et al.,30,1,"}},
 		{args: []string{"table", "bounds", "--margins", "0"}, code: exitUsage, stderr: []string{"--margins"}},
 		{args: []string{"table", "bounds", "--delta", "1"}, code: exitUsage, stderr: []string{"--delta"}},
+		{args: []string{"run", gated}},
+		{args: []string{"table", "bounds"}, stdout: []string{"αT = ", "allows α up to ", "it is not met"}},
 		{args: []string{"run", without}},
 		{args: []string{"table", "bounds", "without"}, code: exitNotFound, stderr: []string{"artifacts: [weights]"}},
 	}...)

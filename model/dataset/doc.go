@@ -1,6 +1,6 @@
 // Package dataset reads the data that the networks are trained on: the UCR time series archive in each of the forms in
-// which it is handed on, MNIST as sequences of pixels, human activities from nine sensors (HAR-2), spoken words, the words
-// of the Penn Treebank, queries, rows with several labels, and a generated twin of each kind that needs no files.
+// which it is handed on, MNIST as sequences of pixels, human activities from nine sensors (HAR-2), spoken words, the
+// words of the Penn Treebank, queries, rows with several labels, and a generated twin of each kind that needs no files.
 //
 // A [Set] is immutable once it is loaded: its parts may be shared by any number of trials. Series are row-major,
 // [N][Length]; classes are 0 … k−1 in the sorted order of the label values, which the files may number from −1, 0 or 1

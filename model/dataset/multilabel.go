@@ -234,8 +234,8 @@ func (p *labelledParser) readFeatures(fields [][]byte) error {
 			return p.fail(at, ErrForm, "feature %s after feature %d: want ascending numbers", number,
 				before+int64(p.base))
 		case p.header != nil && int(index) >= p.header[1]:
-			return p.fail(at, ErrForm, "feature %s of %d, as the first line says, numbered from %d (index_base)", number,
-				p.header[1], p.base)
+			return p.fail(at, ErrForm, "feature %s of %d, as the first line says, numbered from %d (index_base)",
+				number, p.header[1], p.base)
 		}
 		if err := p.checkFeatures(at, int(index)+1); err != nil {
 			return err
