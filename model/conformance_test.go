@@ -77,6 +77,7 @@ func TestConformance(t *testing.T) {
 			}
 			t.Run("start", c.start)
 			t.Run("evaluation", c.evaluation)
+			t.Run("perturbed inputs", c.perturbed)
 			t.Run("levels", c.levels)
 			t.Run("property", c.property)
 			t.Run("resumption", c.resumption)
@@ -406,6 +407,36 @@ func (c *candidate) watched(t *testing.T) {
 	parts.Differentiate(minibatch(c, parts), 3)
 	parts.Gradients(sliced)
 	checkClose(t, "gradients of the states by slices", sliced, norms)
+}
+
+// perturbed: each input moves in the direction in which the loss grows, by differences, in slices as in
+// the whole, and without dropout; a step of training after it is as if nothing had been.
+func (c *candidate) perturbed(t *testing.T) {
+	const epsilon = .125
+	n, other := assemble(t, c, kernel.Float64(), 2, math.MaxInt64), assemble(t, c, kernel.Float64(), 2, math.MaxInt64)
+	b, before := minibatch(c, n), minibatch(c, n)
+	n.Perturb(b, epsilon)
+	moved := 0
+	for i, x := range before.X.Data {
+		slope := centralDifference(&before.X.Data[i], func() float64 {
+			score := n.Evaluate(before)
+			return score.Mean()
+		})
+		if math.Abs(slope) < 1e-7 { // less than differences can tell from 0
+			continue
+		}
+		if moved++; b.X.Data[i] != x+math.Copysign(epsilon, slope) {
+			t.Errorf("input %d goes from %v to %v, where the loss has the slope %v", i, x, b.X.Data[i], slope)
+		}
+	}
+	if moved < len(before.X.Data)/2 {
+		t.Errorf("%d of %d inputs have a slope: the test proves little", moved, len(before.X.Data))
+	}
+	n.Differentiate(before, 3)
+	other.Differentiate(before, 3)
+	if !slices.Equal(n.Arena.Gradients(), other.Arena.Gradients()) {
+		t.Error("a step of training has other gradients after it")
+	}
 }
 
 // segments: history that is computed again changes no bit.

@@ -40,11 +40,16 @@ func (s *settings) costOf(t task.Task, history int64) (cost, error) {
 	if every := s.testInterval(schedule, train, test); every > 0 {
 		tests += float64(schedule.Intervals() / every)
 	}
+	bytes := s.memory(net, shape, net.Limits(s.room(t), history)) + t.Memory()
+	if s.fgsm > 0 {
+		tests += 4 // forward and back, and forward
+		bytes += valueBytes * net.PerturbValues(s.room(t), history)
+	}
 	return cost{
 		parameters: parameters,
 		step:       training / float64(schedule.Interval),
 		flops:      float64(schedule.Steps)/float64(schedule.Interval)*interval + tests*forward*float64(test),
-		bytes:      s.memory(net, shape, net.Limits(s.room(t), history)) + t.Memory(),
+		bytes:      bytes,
 	}, nil
 }
 

@@ -60,6 +60,8 @@ var metrics = []sweep.MetricSchema{
 	{Name: "test_loss", Doc: "test loss; in the summary that of the kept weights; a curve with gap_curves",
 		Goal: "minimize", Unit: "nats", Curve: true, Summary: true, Part: sweep.TestPart,
 		Diverged: new(lossOfDiverged)},
+	{Name: "fgsm_accuracy", Doc: "test accuracy of the kept weights on adversarial examples; with fgsm",
+		Goal: "maximize", Summary: true, Part: sweep.TestPart, Diverged: new(0.0)},
 	{Name: "train_accuracy", Doc: "accuracy of the epoch's minibatches in training; with gap_curves",
 		Goal: "maximize", Curve: true, Part: sweep.TrainPart},
 	{Name: "accuracy_gap", Doc: "train_accuracy - test_accuracy; with gap_curves", Curve: true, Part: sweep.TestPart},

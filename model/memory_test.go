@@ -78,6 +78,10 @@ func TestMemoryEstimate(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) { checkMemory(t, point) })
 	}
+	for _, hidden := range []int64{16, 128} {
+		point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "hidden": hidden, "input_size": int64(64), "fgsm": 0.1}
+		t.Run(fmt.Sprintf("adversarial examples/%d units", hidden), func(t *testing.T) { checkMemory(t, point) })
+	}
 }
 
 // checkMemory holds the estimate of a trial to 20 % of what it uses.
@@ -111,6 +115,11 @@ func checkMemory(t *testing.T, point sweep.Parameters) {
 	step()
 	if err := run.endInterval(t.Context(), 0); err != nil {
 		t.Fatal(err)
+	}
+	if s.fgsm > 0 {
+		if _, err := run.attack(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	reached.add(reflect.ValueOf(run))
 	live := reached.bytes() - before

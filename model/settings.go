@@ -24,6 +24,7 @@ type settings struct {
 	// epochs, 0 for none.
 	gapCurves   bool
 	reportEvery int
+	fgsm        float64 // ε of adversarial examples; 0 for none
 	// gradientNorms is the number of time steps of which ‖∂L/∂h(t)‖ is recorded.
 	gradientNorms int
 	// parameters are all of them, resolved: systems and tasks take their own from there.
@@ -81,6 +82,7 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		batch:     r.Integer("batch"),
 		testEvery: r.Integer("test_every"), gradientNorms: r.Integer("gradient_norms"),
 		gapCurves: r.Boolean("gap_curves"), reportEvery: r.Integer("report_every"),
+		fgsm: r.Number("fgsm"),
 	}
 	if s.protocol, err = protocol.Read(&r); err != nil {
 		return nil, err

@@ -298,7 +298,7 @@ func TestFingerprintsStay(t *testing.T) {
 	d := description()
 	resolved := resolve(t, sweep.Parameters{"dataset": "CBF"})
 	for _, name := range []string{"task", "schedule", "decay_every", "normalize", "gradient_norms",
-		"gap_curves", "report_every"} {
+		"gap_curves", "report_every", "fgsm"} {
 		if p := d.Parameter(name); p.Neutral == nil || !sweep.Equal(p.Neutral, resolved[name]) {
 			t.Errorf("%s: the default %v is not neutral", name, resolved[name])
 		}

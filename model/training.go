@@ -371,6 +371,13 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 		if ok {
 			summary["spectral_margin"] = margin
 		}
+		if t.s.fgsm > 0 {
+			attacked, err := t.attack(ctx)
+			if err != nil {
+				return nil, err
+			}
+			summary["fgsm_accuracy"] = attacked.Accuracy()
+		}
 		for name, value := range summary {
 			if !math.IsNaN(value) && !math.IsInf(value, 0) {
 				r.Summary[name] = value

@@ -45,6 +45,7 @@ type dropoutPass[F kernel.Float] struct {
 	*Dropout[F]
 	outputs kernel.Matrix[F]
 	mask    kernel.Matrix[F] // of each output: 0 or 1/(1-probability)
+	still   bool             // the last Forward dropped nothing
 }
 
 // NewPass returns a pass for parts of minibatches.
@@ -54,9 +55,9 @@ func (d *Dropout[F]) NewPass(limits Limits) Pass[F] {
 		mask: kernel.NewPadded[F](rows, d.width)}
 }
 
-// Forward drops where keep says that this is training.
+// Forward drops where keep says that this is training, unless the input says that it is not.
 func (p *dropoutPass[F]) Forward(in Input[F], _ State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
-	if !keep {
+	if p.still = in.Still; p.still || !keep {
 		return in.X, nil
 	}
 	place, retained := in.Place, F(1/(1-p.probability))
@@ -80,6 +81,10 @@ func (p *dropoutPass[F]) Forward(in Input[F], _ State[F], keep bool) (out kernel
 // Backward hands on the gradients of what stayed.
 func (p *dropoutPass[F]) Backward(dout kernel.Matrix[F], _ State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
 	if dx.Data == nil {
+		return nil
+	}
+	if p.still {
+		dx.Fill(dout)
 		return nil
 	}
 	for i := range dout.Rows {

@@ -99,6 +99,7 @@ type Input[F kernel.Float] struct {
 	X            kernel.Matrix[F] // [Steps·Batch × width]
 	Tokens       []int            // [Steps·Batch], in place of X for an [Embedding]
 	Place        Place
+	Still        bool // nothing is dropped, whatever is kept for Backward
 }
 
 // Place says where in a training an input stands, which is what dropout depends

@@ -32,6 +32,10 @@ type sliced[F kernel.Float] struct {
 	// next, where a task asks for it.
 	trained, evaluated handover[F]
 
+	// See [Network.Perturb]: the gradient of the inputs.
+	direction kernel.Matrix[F]
+	still     bool
+
 	// The present minibatch.
 	batch *task.Batch[F]
 	step  int
@@ -120,7 +124,8 @@ func (n *Network[F]) part(slice int) (layer.Input[F], loss.Targets[F]) {
 	b := n.batch
 	from := slice * n.size
 	to := min(from+n.size, b.Size)
-	in := layer.Input[F]{Steps: b.Steps, Batch: to - from, Place: layer.Place{Step: n.step, First: from, Batch: b.Size}}
+	in := layer.Input[F]{Steps: b.Steps, Batch: to - from, Still: n.still,
+		Place: layer.Place{Step: n.step, First: from, Batch: b.Size}}
 	if b.Tokens != nil {
 		in.Tokens = b.Tokens[from*b.Steps : to*b.Steps]
 	} else {
@@ -224,7 +229,12 @@ func (n *Network[F]) forwardSlice(i int, states handover[F], keep bool) loss.Tar
 
 func (n *Network[F]) backwardSlice(i int) {
 	n.norms[i] = 0
-	if dfrom := n.passes[i].Backward(n.outs[i], nil, kernel.Matrix[F]{}); len(dfrom) > 0 {
+	var dx kernel.Matrix[F]
+	if n.still {
+		from, steps := i*n.size, n.batch.Steps
+		dx = n.direction.Slice(from*steps, min(from+n.size, n.batch.Size)*steps)
+	}
+	if dfrom := n.passes[i].Backward(n.outs[i], nil, dx); len(dfrom) > 0 {
 		n.norms[i] = sumSquares(n.set, dfrom[0])
 	}
 }

@@ -13,7 +13,7 @@ var classification = Kind{
 	Source: "Zhang, Lei and Dhillon 2018, §7.2 and appendix C",
 	Parameters: []*sweep.ParameterSchema{
 		&exchange, &limit, &permutation, &normalize, &inputSize, &inputOrder, &split, &validation, &lossName, &epochs,
-		&testEvery, &gapCurves,
+		&testEvery, &gapCurves, &fgsm,
 	},
 	open: openClassification,
 }
@@ -88,6 +88,13 @@ var (
 var gapCurves = sweep.ParameterSchema{
 	Name: "gap_curves", Measures: true, Type: sweep.BooleanType, Default: false, Neutral: false,
 	Doc: "also record test_loss, train_accuracy, loss_gap and accuracy_gap wherever the test curve has a point",
+}
+
+var fgsm = sweep.ParameterSchema{
+	Name: "fgsm", Measures: true, Type: sweep.NumberType, Default: int64(0), Neutral: int64(0), Minimum: new(0.0),
+	Maximum: new(1e6),
+	Doc: "ε of the adversarial examples x + ε sign(∂L/∂x) of the test rows (fast gradient sign method, Goodfellow et " +
+		"al. 2015), of which fgsm_accuracy is the accuracy; 0 has none",
 }
 
 // classified is a data set made ready for one trial: cut into steps, and the rows to
