@@ -292,6 +292,16 @@ export interface Artifact {
   problem?: string;
 }
 
+/** An entry of the index of a trial's media, as docs/scripts.md describes it. */
+export interface MediaItem {
+  name: string;
+  place?: number;
+  kind: string;
+  file: string;
+  step?: number;
+  caption?: string;
+}
+
 /** web.artifacts: the artifacts as the store has them. */
 export interface StoredArtifacts {
   artifacts: { name: string; state: string; problem?: string }[];

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 
@@ -63,8 +64,13 @@ func (s *Server) artifacts(r *http.Request) (any, error) {
 	return map[string]any{"artifacts": list}, err
 }
 
-// artifact answers an artifact as a file. The digest is verified on the way: a damaged
-// artifact is cut short, so that nobody takes it for whole.
+// shownTypes are the types of images that a page may show, by the ends of their names. Others could hold
+// scripts.
+var shownTypes = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg",
+	".gif": "image/gif", ".webp": "image/webp"}
+
+// artifact answers an artifact as a file, an image with show=1 as one to be shown. The digest is
+// verified on the way: a damaged artifact is cut short, so that nobody takes it for whole.
 func (s *Server) artifact(w http.ResponseWriter, r *http.Request) error {
 	id, err := trialOf(r, r.PathValue("id"))
 	if err != nil {
@@ -94,8 +100,12 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request) error {
 	}
 	begin := func() {
 		h := w.Header()
-		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", attachment(fmt.Sprintf("%s-%d-%s", id.Sweep, id.Index, name)))
+		if shown := shownTypes[strings.ToLower(path.Ext(name))]; shown != "" && r.URL.Query().Get("show") == "1" {
+			h.Set("Content-Type", shown)
+		} else {
+			h.Set("Content-Type", "application/octet-stream")
+			h.Set("Content-Disposition", attachment(fmt.Sprintf("%s-%d-%s", id.Sweep, id.Index, name)))
+		}
 		h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 		h.Set("Cache-Control", "no-store")
 		h.Set("Content-Length", strconv.FormatInt(known.Size, 10))

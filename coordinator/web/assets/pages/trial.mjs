@@ -1,5 +1,6 @@
 // One trial: parameters, metrics, curves, executions, log, artifacts.
 import { Artifacts } from "./artifacts.mjs";
+import { Media } from "./media.mjs";
 import { Check } from "../components/check.mjs";
 import { Plot } from "../components/plot.mjs";
 import { Problem } from "../components/problem.mjs";
@@ -68,6 +69,7 @@ export function Trial() {
       <section aria-label="Curves, executions and log">
         <h2>Curves</h2>
         <${Curves} curves=${curves} />
+        <${Media} trial=${trial} artifacts=${artifacts} />
         <h2>Executions</h2>
         <${Executions} executions=${executions} chosen=${execution} />
         ${!failed && logs}
