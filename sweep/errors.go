@@ -30,6 +30,20 @@ var (
 	ErrDatasetChanged = errors.New("the data set differs from the one the sweep was validated against")
 )
 
+// notFoundError is an ErrNotFound whose text says everything.
+type notFoundError struct{ text string }
+
+// NotFound returns an error of that text which is ErrNotFound. Its text should say what is missing and what to do.
+func NotFound(format string, arguments ...any) error {
+	return &notFoundError{fmt.Sprintf(format, arguments...)}
+}
+
+// Error implements error.
+func (e *notFoundError) Error() string { return e.text }
+
+// Unwrap returns ErrNotFound.
+func (e *notFoundError) Unwrap() error { return ErrNotFound }
+
 // SchemaError says that a database has an older schema than the program needs, which cannot be
 // migrated while another process leads. It is ErrLed.
 type SchemaError struct {
@@ -118,12 +132,18 @@ func (e *ParameterError) Error() string {
 // DataError says that a data set is missing or cannot be used; its message
 // names file and row.
 type DataError struct {
+	// Dataset is its name, "" for the program and files of a script, which Err names.
 	Dataset string
 	Err     error
 }
 
 // Error implements error.
-func (e *DataError) Error() string { return fmt.Sprintf("data set %s: %v", e.Dataset, e.Err) }
+func (e *DataError) Error() string {
+	if e.Dataset == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("data set %s: %v", e.Dataset, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *DataError) Unwrap() error { return e.Err }

@@ -117,7 +117,7 @@ func TestScriptExamples(t *testing.T) {
 				t.Errorf("no curves: %s%s", stdout, stderr)
 			}
 			if stdout, _, _ := output(t, home, "trials"); !strings.Contains(stdout, strings.ToUpper(test.metric)) ||
-				strings.Contains(stdout, "never came") {
+				strings.Contains(stdout, "was never logged") {
 				t.Errorf("trials:\n%s", stdout)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sweep/sweep"
 	"sweep/sweep/file"
@@ -108,7 +109,7 @@ Exit codes: those of the command.`,
 		Args:          cobra.NoArgs,
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	var s settings
 	s.addFlags(root.PersistentFlags())
@@ -123,6 +124,7 @@ Exit codes: those of the command.`,
 	addGroup(root, "write", "Write sweep files:", newExpand(&s), newSchema(&s), newTrainer(&s), newData(&s))
 	root.AddCommand(newVersion(), newManual())
 	finishCommand(root)
+	addHelp(root)
 	s.addCompletion(root)
 	return root
 }
@@ -142,8 +144,40 @@ func family(use, short, long, example string, commands ...*cobra.Command) *cobra
 		Use: use, Short: short, Long: long + "\n\nExit codes: those of the subcommand.", Example: example,
 		Args: cobra.NoArgs,
 	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// unknownCommand is the error of a name that is no subcommand.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var known []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			known = append(append(known, sub.Name()), sub.Aliases...)
+		}
+	}
+	return usageError("unknown command %q for %q%s (see \"%[2]s --help\")", name, cmd.CommandPath(),
+		meant(name, "", known))
+}
+
+// flagError adds to an error of flags where to read about them, and to an unknown one which may be meant.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := ""
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		hint = meant(unknown.GetSpecifiedName(), "--", known)
+	}
+	return usageError("%w%s (see \"%s --help\")", err, hint, cmd.CommandPath())
+}
+
+// meant asks whether the known name is meant that is nearest to an unknown one; "" if none is near.
+func meant(name, prefix string, known []string) string {
+	if nearest := sweep.Nearest(name, known); nearest != "" {
+		return fmt.Sprintf("; did you mean %q?", prefix+nearest)
+	}
+	return ""
 }
 
 // finishCommand begins the help of each command with its summary, and gives wrong arguments the exit code
@@ -154,12 +188,14 @@ func finishCommand(cmd *cobra.Command) {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
 			switch {
-			case err != nil && cmd.HasParent():
-				return usageError("%s: %w (see \"%s --help\")", cmd.CommandPath(), err, cmd.CommandPath())
-			case err != nil: // which names the program itself
-				return usageError("%w (see \"%s --help\")", err, cmd.CommandPath())
+			case err == nil:
+				return nil
+			case cmd.HasSubCommands() && len(args) > 0:
+				return unknownCommand(cmd, args[0])
+			case errors.As(err, new(*exitError)): // which says what to write
+				return err
 			}
-			return nil
+			return usageError("%s: %w\nUsage: %s (see \"%[1]s --help\")", cmd.CommandPath(), err, cmd.UseLine())
 		}
 	}
 	for _, sub := range cmd.Commands() {

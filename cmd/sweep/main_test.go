@@ -106,6 +106,9 @@ parameters:
 	unknownSet := write(t, dir, "set.yaml", "parameters:\n  dataset: {values: [NoSuchSet]}\n")
 	refused := write(t, dir, "refused.yaml",
 		"parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")
+	defaulted := write(t, dir, "defaulted.yaml",
+		"parameters:\n  dataset: {value: generated-cbf}\n  model: {value: spectral-rnn}\n  hidden: {value: 8}\n")
+	program := write(t, dir, "program.yaml", "parameters: {lr: {value: 1}}\nprogram: none.py\n")
 	ties := write(t, dir, "ties.yaml",
 		"parameters:\n  dataset: {value: generated-cbf}\n  average: {values: [0, 0.1, 0.5]}\n")
 	shares := write(t, dir, "shares.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  refit: {values: [0.5, "+
@@ -116,6 +119,11 @@ parameters:
 
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
 		{args: []string{"status"}, stdout: []string{"no sweeps yet"}},
+		{args: []string{"trials"}, code: exitNotFound, stderr: []string{`sweep: no sweeps yet: "sweep run FILE"`}},
+		{args: []string{"run", program}, code: exitUsage, stderr: []string{program + ":2:1: program: there is no " +
+			"program none.py in the working directory"}},
+		{args: []string{"run", defaulted}, code: exitUsage, stderr: []string{defaulted + ":1:1: parameters.m1: m1 " +
+			"and m2 must not exceed hidden = 8", "not 16 (the default: the file does not set it)"}},
 		{args: []string{"table", "ucr"}, code: exitNotFound, stderr: []string{"no completed trial"}},
 		{args: []string{"expand", small}, stdout: []string{"small: 18 trials", "m1 does not exist at 6 of them",
 			"flop", "time   "}},
@@ -214,7 +222,11 @@ parameters:
 		{args: []string{"schema"}, stdout: []string{"$schema", "spectral-rnn"}},
 		{args: []string{"version"}, stdout: []string{"sweep ", "kernels "}},
 		{args: []string{"nonsense"}, code: exitUsage, stderr: []string{`sweep: unknown command "nonsense"`}},
-		{args: []string{"run"}, code: exitUsage},
+		{args: []string{"runn"}, code: exitUsage, stderr: []string{`did you mean "run"?`}},
+		{args: []string{"trial", "shwo"}, code: exitUsage, stderr: []string{`did you mean "show"?`}},
+		{args: []string{"run", small, "--slotz", "1"}, code: exitUsage, stderr: []string{`--slotz; did you mean ` +
+			`"--slots"? (see "sweep run --help")`}},
+		{args: []string{"run"}, code: exitUsage, stderr: []string{"Usage: sweep run FILE"}},
 		{args: []string{"run", small, "--slots", "0"}, code: exitUsage, stderr: []string{"--slots"}},
 		{args: []string{"status", "--log-level", "loud"}, code: exitUsage,
 			stderr: []string{"--log-level", "expected debug, info, warn or error"}},
@@ -228,7 +240,8 @@ func TestHelpTexts(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	root := newRoot()
 	for _, cmd := range root.Commands() {
-		if cmd.Name() == "help" || cmd.Name() == "completion" || cmd.Hidden || cmd.Name() == "trainer" {
+		if cmd.Name() == "help" || cmd.Name() == "completion" || cmd.Hidden ||
+			cmd.IsAdditionalHelpTopicCommand() {
 			continue
 		}
 		if cmd.Example == "" {

@@ -74,8 +74,11 @@ func manPage(cmd *cobra.Command) string {
 	section := func(title string) { fmt.Fprintf(&page, ".SH %s\n", title) }
 	section("NAME")
 	fmt.Fprintf(&page, "%s \\- %s\n", roffWord(pageName(cmd)), roff(cmd.Short))
-	section("SYNOPSIS")
-	fmt.Fprintf(&page, ".B %s\n", roff(cmd.UseLine()))
+	topic := cmd.IsAdditionalHelpTopicCommand()
+	if !topic {
+		section("SYNOPSIS")
+		fmt.Fprintf(&page, ".B %s\n", roff(cmd.UseLine()))
+	}
 	if cmd.Long != "" {
 		section("DESCRIPTION")
 		verbatim(&page, cmd.Long)
@@ -106,8 +109,10 @@ func manPage(cmd *cobra.Command) string {
 			page.WriteString("\n")
 		})
 	}
-	options("OPTIONS", cmd.NonInheritedFlags())
-	options("OPTIONS OF ALL COMMANDS", cmd.InheritedFlags())
+	if !topic {
+		options("OPTIONS", cmd.NonInheritedFlags())
+		options("OPTIONS OF ALL COMMANDS", cmd.InheritedFlags())
+	}
 	var also []string
 	refer := func(to *cobra.Command) { also = append(also, ".BR "+roffWord(pageName(to))+" (1)") }
 	if cmd.HasParent() {
@@ -117,6 +122,9 @@ func manPage(cmd *cobra.Command) string {
 		if !sub.Hidden && sub.Name() != "help" {
 			refer(sub)
 		}
+	}
+	if settings, _, err := cmd.Root().Find([]string{settingsTopic}); err == nil && cmd.HasParent() && !topic {
+		refer(settings)
 	}
 	if len(also) > 0 {
 		section("SEE ALSO")

@@ -35,7 +35,11 @@ func TestManual(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		for _, section := range []string{".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS"} {
+		sections := []string{".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS"}
+		if cmd.IsAdditionalHelpTopicCommand() {
+			sections = []string{".SH NAME", ".SH DESCRIPTION"}
+		}
+		for _, section := range sections {
 			if !strings.Contains(string(text), section) {
 				t.Errorf("%s lacks %s", pageName(cmd), section)
 			}

@@ -308,8 +308,13 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		return err
 	}
 	if counts.Failed > 0 {
-		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"",
-			counts.Failed, counts.Total(), record.ID)}
+		printReasons(cmd, results, record.ID, sweep.Failed, "%v of the trials failed: %v\n")
+		again := "run the file again"
+		if _, remote := results.(sweep.Store); !remote {
+			again = "run \"sweep retry " + record.ID + "\""
+		}
+		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"; "+
+			"when the cause is fixed, %s", counts.Failed, counts.Total(), record.ID, again)}
 	}
 	return nil
 }
@@ -372,12 +377,17 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 			return err
 		}
 	}
-	remarks := "SELECT error, count(*) AS trials FROM results WHERE sweep_id = '" + record.ID +
-		"' AND state = 'completed' AND error <> '' GROUP BY error ORDER BY 2 DESC, 1 LIMIT 3"
-	// A database that answers no SQL here keeps the remarks all the same.
-	_ = results.Query(cmd.Context(), remarks, func(_ []string, row []any) error {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%v of the trials: %v\n", row[1], row[0])
+	printReasons(cmd, results, record.ID, sweep.Completed, "%v of the trials: %v\n")
+	return nil
+}
+
+// printReasons prints how many trials ended in a state for the same reason, for the most frequent reasons.
+func printReasons(cmd *cobra.Command, results sweep.Reader, id string, state sweep.State, format string) {
+	query := fmt.Sprintf("SELECT error, count(*) AS trials FROM results WHERE sweep_id = '%s' AND state = '%s' "+
+		"AND error <> '' GROUP BY error ORDER BY 2 DESC, 1 LIMIT %d", id, state, mostReasons)
+	// A database that answers no SQL here keeps the reasons all the same.
+	_ = results.Query(cmd.Context(), query, func(_ []string, row []any) error {
+		fmt.Fprintf(cmd.ErrOrStderr(), format, row[1], row[0])
 		return nil
 	})
-	return nil
 }

@@ -36,14 +36,13 @@ type settings struct {
 }
 
 func (s *settings) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.home, "home", "", "state directory, with the local database and broker (default $SWEEP_HOME, "+
-		"then sweep in the user's data directory)")
-	flags.StringVar(&s.store, "store", "", "database: a path, sqlite:PATH or postgres://… (default $SWEEP_STORE, "+
-		"then sweep.db in the state directory)")
+	flags.StringVar(&s.home, "home", "", "keep the local database and all other state in `DIR` (default sweep in the "+
+		"user's data directory)")
+	flags.StringVar(&s.store, "store", "", "keep results in `DATABASE`: a path, sqlite:PATH or postgres://… (default "+
+		"sweep.db in the state directory)")
 	n := &s.nats
-	flags.StringVar(&n.Addresses, "nats", "", "NATS servers of a cluster, such as nats://HOST:4222; without them "+
-		"commands use the local database (default $SWEEP_NATS, which keeps passwords and tokens out of the list "+
-		"of processes)")
+	flags.StringVar(&n.Addresses, "nats", "", "use the cluster whose NATS servers are `SERVERS`, such as "+
+		"nats://HOST:4222, in place of the local database")
 	flags.StringVar(&n.Credentials, "nats-creds", "", "file with a NATS user's credentials (JWT and seed), as nsc "+
 		"writes them")
 	flags.StringVar(&n.NKey, "nats-nkey", "", "file with a NATS user's seed (SU…)")
@@ -55,22 +54,21 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		"each user only one (default _INBOX.client; for daemons, that of their role)")
 	flags.StringVar(&s.natsDomain, "nats-domain", "", "JetStream domain that holds the cluster's streams, if the NATS "+
 		"server is a leaf node with a domain of its own (default: the server's own)")
-	flags.StringVar(&s.configFile, "config", "", "settings file with lines NAME=VALUE (default $SWEEP_CONFIG, then "+
+	flags.StringVar(&s.configFile, "config", "", "read settings from `FILE`, as lines SWEEP_NAME=VALUE (default "+
 		"sweep/sweep.conf in the user's configuration directory)")
-	flags.StringVar(&s.data, "data", "", "directory of the data sets, containing ucr/, mnist/ … (default "+
-		"$SWEEP_DATA, then data in the state directory)")
-	flags.StringSliceVar(&s.trainerPath, "trainer-path", nil, "directories with executables of further trainers "+
-		"(default $SWEEP_TRAINER_PATH)")
+	flags.StringVar(&s.data, "data", "", "find the data sets in `DIR`: DIR/ucr, DIR/mnist … (default data in the "+
+		"state directory)")
+	flags.StringSliceVar(&s.trainerPath, "trainer-path", nil, "directories with executables of further trainers")
 	flags.StringVar(&s.trainerHome, "trainer-home", "", "home directory of trainers (default: a temporary one for "+
 		"each process)")
 	flags.StringSliceVar(&s.trainerEnv, "trainer-env", nil, "names of environment variables that trainers get "+
 		"in addition to the usual ones, such as PYTHONPATH")
 	flags.StringVar(&s.artifacts, "artifacts", "", "artifact store: a folder; nats://BUCKET?size=SIZE, a bucket for "+
 		"each pool on the cluster's servers (by default the buckets share half of their storage); or "+
-		"s3://BUCKET/PREFIX?endpoint=https://HOST:PORT (default $SWEEP_ARTIFACTS, then artifacts beside the local "+
-		"database or, with --nats, nats://SWEEP_ARTIFACTS)")
+		"s3://BUCKET/PREFIX?endpoint=https://HOST:PORT (default artifacts beside the local database or, with --nats, "+
+		"nats://SWEEP_ARTIFACTS)")
 	s.logLevel = logLevel(slog.LevelWarn)
-	flags.Var(&s.logLevel, "log-level", "log level on standard error: debug, info, warn or error")
+	flags.Var(&s.logLevel, "log-level", "log messages of `LEVEL` and above: debug, info, warn or error")
 }
 
 // homeDir returns the directory of everything local, which it creates.

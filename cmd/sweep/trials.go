@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -133,13 +132,14 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if options.best {
 		ties = tiesOf(cmd.Context(), results, record.ID)
 	}
-	noted := resultNotes(trials)
 	for _, t := range trials {
-		fmt.Fprint(cmd.OutOrStdout(), cmp.Or(trialNote(t), noted[t.Index]))
 		if others := ties[t.Index]; others > 0 {
 			fmt.Fprintf(cmd.OutOrStdout(), "\ntrial %d: ties in its group: %d\n",
 				t.Index, others)
 		}
+	}
+	for _, note := range trialNotes(trials) {
+		fmt.Fprint(cmd.OutOrStdout(), note)
 	}
 	return nil
 }
@@ -194,42 +194,6 @@ func tiesOf(ctx context.Context, results sweep.Reader, id string) map[int64]int6
 	return ties
 }
 
-// resultNotes are what the results of completed trials note, each once, by the index of the first of its trials.
-func resultNotes(trials []*sweep.TrialRecord) map[int64]string {
-	type note struct{ first, others int64 }
-	found := map[string]*note{}
-	for _, t := range trials {
-		switch {
-		case t.State == sweep.Failed || t.Result == nil || t.Result.Error == "":
-		case found[t.Result.Error] != nil:
-			found[t.Result.Error].others++
-		default:
-			found[t.Result.Error] = &note{first: t.Index}
-		}
-	}
-	notes := map[int64]string{}
-	for text, n := range found {
-		more := ""
-		if n.others > 0 {
-			more = " and " + sweep.CountText(n.others, "other")
-		}
-		notes[n.first] = fmt.Sprintf("\ntrial %d%s: %s\n", n.first, more, text)
-	}
-	return notes
-}
-
-// trialNote says why a trial failed, or why workers refused it if it has not ended; "" if there is nothing
-// to say.
-func trialNote(t *sweep.TrialRecord) string {
-	switch {
-	case t.State == sweep.Failed && t.Result != nil:
-		return fmt.Sprintf("\ntrial %d failed: %s\n%s", t.Index, t.Result.Error, indent(t.Result.Stderr))
-	case t.Refusals > 0 && !t.State.Terminal():
-		return fmt.Sprintf("\ntrial %d was %s\n", t.Index, refusal(t))
-	}
-	return ""
-}
-
 func (o *trialsOptions) query(id string) (sweep.TrialQuery, error) {
 	q := sweep.TrialQuery{Sweeps: []string{id}, OrderBy: o.sort, Descending: o.descending, Limit: o.limit}
 	q.Best = o.best
@@ -254,15 +218,14 @@ func (o *trialsOptions) query(id string) (sweep.TrialQuery, error) {
 }
 
 // checkNames refuses what no trial of a sweep can have: sorted by that, trials are in
-// no order. Which metrics a program reports is not known before.
+// no order. Which metrics a program reports is known when its sweep has ended.
 func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery,
 	shown []string) error {
 	known := slices.Clone(sweep.TrialColumns)
+	open := false
 	for _, g := range record.Grids {
 		description := &g.Submission.Description
-		if len(description.Metrics) == 0 {
-			return nil
-		}
+		open = open || len(description.Metrics) == 0
 		for i := range description.Metrics {
 			known = append(known, description.Metrics[i].Name)
 		}
@@ -283,14 +246,30 @@ func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRe
 		all = append(all, flagged{"columns", name})
 	}
 	for _, f := range all {
-		if !slices.Contains(known, f.name) {
-			return usageError("--%s %s: no trial of this sweep has this name; trials differ in %s, and have metrics "+
-				"such as %s (all: sweep trainer describe %s)", f.flag, f.name,
-				strings.Join(variedParameters(record, false), ", "),
-				strings.Join(mainMetrics(ctx, results, record), ", "), record.Trainer)
+		mayHave := open && record.State != sweep.SweepFinished
+		if mayHave || slices.Contains(known, f.name) || open && anyHas(ctx, results, record.ID, f.name) {
+			continue
 		}
+		hint := ""
+		if !open {
+			hint = fmt.Sprintf(" (all: sweep trainer describe %s)", record.Trainer)
+		}
+		return usageError("--%s %s: no trial of this sweep has this name; trials differ in %s, and have metrics "+
+			"such as %s%s", f.flag, f.name, strings.Join(variedParameters(record, false), ", "),
+			strings.Join(mainMetrics(ctx, results, record), ", "), hint)
 	}
 	return nil
+}
+
+// anyHas reports whether a trial of a sweep has a parameter or metric, true if that cannot be told.
+func anyHas(ctx context.Context, results sweep.Reader, id, name string) (found bool) {
+	err := results.Trials(ctx, sweep.TrialQuery{
+		Sweeps: []string{id}, Limit: 1, Where: []sweep.TrialCondition{{Name: name, Operator: "!="}},
+	}, func(*sweep.TrialRecord) error {
+		found = true
+		return nil
+	})
+	return found || err != nil
 }
 
 // goalOf returns the goal of a metric: the sweep's own if its trials compete by it,

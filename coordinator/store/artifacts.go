@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 
 	"sweep/coordinator/store/database"
@@ -169,8 +168,7 @@ func (t *transaction) unknown(number, index int64) error {
 	var points int64
 	t.one([]any{&points}, `SELECT CAST(sum(points) AS bigint) FROM grids WHERE sweep_no = $1`, number)
 	if index >= 0 && index < points {
-		return fmt.Errorf("trial %d is not written yet: its turn has not come near; try again when it has: %w", index,
-			sweep.ErrNotFound)
+		return notFound("trial %d does not exist yet: a sweep's trials are written shortly before they run", index)
 	}
-	return fmt.Errorf("trial %d: the sweep's trials are 0 to %d: %w", index, points-1, sweep.ErrNotFound)
+	return notFound("there is no trial %d: the sweep's trials are 0 to %d", index, points-1)
 }

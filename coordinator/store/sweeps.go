@@ -143,7 +143,7 @@ func (s *Store) Sweep(ctx context.Context, reference string) (*sweep.SweepRecord
 func (t *transaction) resolve(reference string) (id string) {
 	if reference == "" || reference == "latest" {
 		if !t.one([]any{&id}, `SELECT sweep_id FROM sweeps WHERE deleted_at IS NULL ORDER BY sweep_no DESC LIMIT 1`) {
-			t.fail(fmt.Errorf("there is no sweep yet: %w", sweep.ErrNotFound))
+			t.fail(notFound(`no sweeps yet: "sweep run FILE" starts one`))
 		}
 		return id
 	}
@@ -171,15 +171,15 @@ func (t *transaction) resolve(reference string) (id string) {
 	case len(named) > 0:
 		return named[0]
 	case len(prefixed) > 1:
-		t.fail(fmt.Errorf("sweep %q: %d ids begin with it, among them %s: %w",
-			reference, len(prefixed), strings.Join(prefixed[:2], " and "), sweep.ErrNotFound))
+		t.fail(notFound("sweep %q: %d ids begin with it, among them %s: write more of the one that you mean",
+			reference, len(prefixed), strings.Join(prefixed[:2], " and ")))
 	}
 	if t.one([]any{&id}, `SELECT s.sweep_id FROM requests AS r JOIN sweeps AS s USING (sweep_no)
 		WHERE substr(r.request_key, 1, length($1)) = $1 AND s.deleted_at IS NULL
 		ORDER BY s.sweep_no DESC LIMIT 1`, sweep.AgentKey(reference)) {
 		return id
 	}
-	t.fail(fmt.Errorf("sweep %q: no id begins with it and no sweep has that name: %w", reference, sweep.ErrNotFound))
+	t.fail(notFound(`no sweep has the name %q, or an id that begins with it: "sweep status" lists all`, reference))
 	return ""
 }
 

@@ -61,8 +61,13 @@ func (s *Store) viewSweep(ctx context.Context, what, id string, do func(t *trans
 	})
 }
 
-// yieldError marks an error of the caller's yield, which is returned unchanged.
+// yieldError marks an error of the caller's yield, and others that say everything: they are returned unchanged.
 type yieldError struct{ error }
+
+// notFound returns an ErrNotFound whose text says what is missing, whatever the work that needs it.
+func notFound(format string, arguments ...any) error {
+	return yieldError{sweep.NotFound(format, arguments...)}
+}
 
 // yielded marks an error of the caller's yield, if there is one.
 func yielded(err error) error {

@@ -1,6 +1,8 @@
 package system
 
 import (
+	"strings"
+
 	"sweep/model/kernel"
 	"sweep/sweep"
 )
@@ -43,11 +45,19 @@ func (o *Options) phi() (kernel.Activation, float64) {
 
 // checkReflectors refuses more reflectors than there are units.
 func checkReflectors(o *Options, numbers ...*sweep.ParameterSchema) error {
+	var many []string
 	for _, p := range numbers {
 		if o.Integer(p.Name) > o.Hidden {
-			return o.Refuse(p.Name, "must not exceed hidden = %d: there are only n reflectors of different length",
-				o.Hidden)
+			many = append(many, p.Name)
 		}
 	}
-	return nil
+	if len(many) == 0 {
+		return nil
+	}
+	all := ""
+	if len(many) > 1 {
+		all = strings.Join(many, " and ") + " "
+	}
+	return o.Refuse(many[0], "%smust not exceed hidden = %d, the number of reflectors of different length", all,
+		o.Hidden)
 }

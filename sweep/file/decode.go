@@ -25,9 +25,10 @@ type File struct {
 	// has.
 	Notes []string
 
-	// parameters and exclude are the places of these keys.
-	parameters, exclude position
-	declared            map[string]*declaration
+	// parameters, exclude and program are the places of these keys; program is that of command
+	// in a file without one.
+	parameters, exclude, program position
+	declared                     map[string]*declaration
 }
 
 // Options tell how to decode.

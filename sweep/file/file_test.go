@@ -44,7 +44,7 @@ func TestLocate(t *testing.T) {
 		{"range", &sweep.ParameterError{Parameter: "m1", Value: int64(3), Problem: "no"},
 			"dir/x.yaml:8:3: parameters.m1: no, not 3"},
 		{"defaulted", &sweep.ParameterError{Parameter: "decay", Value: 1.0, Problem: "no", Nearest: "lr"},
-			`dir/x.yaml:2:1: parameters.decay: no, not 1 (did you mean "lr"?)`},
+			`dir/x.yaml:2:1: parameters.decay: no, not 1 (the default: the file does not set it) (did you mean "lr"?)`},
 		{"data", &sweep.DataError{Dataset: "Coffee", Err: os.ErrNotExist}, "dir/x.yaml:3:27: parameters.dataset: " +
 			"data set Coffee: file does not exist"},
 		{"other", errors.New("broken"), "dir/x.yaml:2:1: parameters: broken"},

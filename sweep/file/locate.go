@@ -9,7 +9,7 @@ import (
 
 // Locate returns err as an *Error, which wraps it, with its place in the file: of a
 // *sweep.ParameterError the value, else the parameter; of a *sweep.DataError the value that
-// names the data set; otherwise the parameters. An *Error is returned unchanged.
+// names the data set, or the program; otherwise the parameters. An *Error is returned unchanged.
 func (f *File) Locate(err error) error {
 	if err == nil {
 		return nil
@@ -38,6 +38,9 @@ func (f *File) located(where position, key string, err error) *Error {
 		e.Problem, e.Nearest = refused.Problem, refused.Nearest
 		if refused.Value != nil {
 			e.Problem += ", not " + valueText(refused.Value)
+			if f.declared[refused.Parameter] == nil {
+				e.Problem += " (the default: the file does not set it)"
+			}
 		}
 	}
 	return e
@@ -52,6 +55,9 @@ func (f *File) place(err error) (position, string) {
 		return f.parameters, fmt.Sprintf("parameters.%s", clip(refused.Parameter))
 	}
 	if data, ok := errors.AsType[*sweep.DataError](err); ok {
+		if data.Dataset == "" && f.program != (position{}) {
+			return f.program, "program"
+		}
 		for _, axis := range f.Spec.Axes {
 			for _, p := range axis.Parameters {
 				if declared := f.declared[p.Name]; declared != nil && p.Values.Range == nil &&

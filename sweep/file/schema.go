@@ -16,7 +16,8 @@ type object = map[string]any
 // value.
 func Schema(description *sweep.Description) ([]byte, error) {
 	parameters := object{
-		"type": "object", "minProperties": 1, "description": "What spans the grid; the first parameter varies slowest.",
+		"type": "object", "minProperties": 1, "description": "The parameters and their " +
+			"values; the first one varies slowest.",
 		"additionalProperties": parameterSchema(object{"$ref": "#/$defs/value"}, ""),
 	}
 	match := object{"type": "object", "minProperties": 1,
@@ -27,7 +28,7 @@ func Schema(description *sweep.Description) ([]byte, error) {
 	}
 	properties := keysSchema(description, parameters, parameterName, metricName)
 	for _, key := range foreignKeys {
-		properties[key] = object{"description": "A key of Weights & Biases that means nothing here."}
+		properties[key] = object{"description": "A key of W&B without effect here."}
 	}
 	schema := object{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -55,57 +56,69 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 	text := func(doc string) object { return object{"type": "string", "description": doc} }
 	token := object{"type": "string", "pattern": token.String()}
 	return object{
-		"name":        text("Shown in lists and tables; the file's own name if absent."),
-		"description": text("Free text."),
-		"trainer":     documented(merge(token, object{"default": sweep.DefaultTrainer}), "The program that trains."),
+		"name":        text("Shown in lists and tables; without it the name of the file."),
+		"description": text("Free text, shown with the sweep."),
+		"trainer": documented(merge(token, object{"default": sweep.DefaultTrainer}), "What trains: builtin, noop, "+
+			"script (the default of a file with program or command), "+
+			"or an executable in a directory of --trainer-path."),
 		"pool": documented(merge(token, object{"default": sweep.DefaultPool}),
-			"The kind of worker that the trials need."),
-		"priority": documented(object{"type": "integer", "default": 0}, "Orders active sweeps, larger first."),
-		"method": documented(object{"enum": []string{"grid", "random"}}, "Every point of the grid is run, or "+
-			"run_cap points that are drawn."),
-		"seed": documented(object{"type": "integer", "default": 0}, "Of method: random: another one draws "+
-			"other points."),
+			"The pool of workers that runs the trials."),
+		"priority": documented(object{"type": "integer", "default": 0}, "Active sweeps with a larger "+
+			"priority run first."),
+		"method": documented(object{"enum": []string{"grid", "random"}}, "grid runs every grid "+
+			"point; random draws run_cap points from W&B's distributions."),
+		"seed": documented(object{"type": "integer", "default": 0}, "For method: random: another seed "+
+			"draws other points."),
 		"program": text("The program that is run for each trial, as in train.py."),
 		"command": documented(object{"type": "array", "minItems": 1,
 			"items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
-			"Its command line, with the macros ${env}, ${interpreter}, ${program}, ${args} and their kin."),
-		"files": documented(oneOrMore(object{"type": "string"}), "Further files, as requirements.txt or "+
-			"src/*.py: others give other results."),
-		"project":         text("What programs that log to Weights & Biases see as their project."),
-		"entity":          text("What programs that log to Weights & Biases see as their entity."),
-		"early_terminate": object{"description": "A key of Weights & Biases: every trial runs to its end here."},
+			"The command line of program, as a list of words with macros such as ${program} and ${args}."),
+		"files": documented(oneOrMore(object{"type": "string"}), "Files that results depend on, as "+
+			"requirements.txt or src/*.py: if one changes, trials run again."),
+		"project":         text("The project that programs see which log to W&B."),
+		"entity":          text("The entity that programs see which log to W&B."),
+		"early_terminate": object{"description": "A key of W&B that is not supported: all trials run to completion."},
 		"parameters":      parameters,
-		"replicates": documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with the "+
-			"values 1 to k, which varies fastest."),
+		"replicates": documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with "+
+			"the values 1 to k, which varies fastest. Trials that differ only in it are replicates of one grid point."),
 		"zip": documented(object{"type": "array", "items": object{"type": "array", "minItems": 2,
 			"items": parameterName}},
-			"Lists of parameters that advance together."),
+			"Groups of parameters whose lists advance together."),
 		"when": documented(object{"type": "object", "additionalProperties": object{"$ref": "#/$defs/match"}},
-			"Parameters that exist only where a match fits."),
+			"Where parameters exist, as in {m1: {model: spectral-rnn}}; elsewhere the trainer's default applies."),
 		"exclude": documented(object{"type": "array", "items": object{"$ref": "#/$defs/match"}},
-			"Points that are left out."),
-		"run_cap": documented(object{"type": "integer", "minimum": 1}, "The largest number of points."),
+			"Grid points that match an entry are left out."),
+		"run_cap": documented(object{"type": "integer", "minimum": 1}, "The largest number of grid points: the first "+
+			"ones are "+
+			"kept, or so many are drawn."),
 		"metric": documented(object{
 			"type": "object", "required": []string{"name"}, "additionalProperties": false,
 			"properties": object{"name": metricName, "goal": goal, "target": true, "impute": true,
 				"impute_while_running": true},
-		}, "Weights & Biases' way to say select's by and goal."),
+		}, "W&B's form of select.by and select.goal: {name, goal}."),
 		"select": documented(object{
 			"type": "object", "additionalProperties": false,
-			"properties": object{"group": oneOrMore(parameterName), "by": metricName, "goal": goal},
-		}, "How trials are compared in tables."),
+			"properties": object{
+				"group": documented(oneOrMore(parameterName), "The parameters that form the groups; by default "+
+					"dataset and model, as far as the trainer has them."),
+				"by": documented(metricName, "The metric by which the grid points of a group are compared."),
+				"goal": documented(goal, "Whether the smallest or the largest value is best; by default the metric's "+
+					"own goal."),
+			},
+		}, "How tables, the live view and best_trials select the result of each group."),
 		"limits": documented(object{
 			"type": "object", "additionalProperties": false,
 			"properties": limitsSchema(),
-		}, "What one trial may cost."),
+		}, "What a trial may take."),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
 			"properties": object{
-				memoryKey: text("What a trial needs, as in 8GiB; the trainer's estimate if absent."),
+				memoryKey: text("The memory that a trial needs, as in 8GiB; without it the trainer's estimate."),
 			},
 			"additionalProperties": object{"type": "string"},
-		}, "Labels that a worker must have."),
-		"artifacts": documented(oneOrMore(artifactSchema(description)), "What is kept of a trial besides its result."),
+		}, "Labels that a worker must have, as in {gpu: a100}, and memory."),
+		"artifacts": documented(oneOrMore(artifactSchema(description)), "The files to keep of each "+
+			"trial besides its result, by name."),
 	}
 }
 
@@ -137,14 +150,15 @@ func declare(description *sweep.Description, parameters, match, parameterName, m
 func limitsSchema() object {
 	return object{
 		"timeout": documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`},
-			"Of one execution, as in 90s, 10m, 1h30m."),
+			"How long an execution may take, as in 90s, 10m, 1h30m."),
 		"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
-			"default": sweep.DefaultAttempts}, "Executions that may fail by the trial's own fault."),
+			"default": sweep.DefaultAttempts}, "How many executions may fail by the trial's own fault."),
 		"losses": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
-			"default": sweep.DefaultLosses}, "Executions whose workers may vanish while they run."),
+			"default": sweep.DefaultLosses}, "How many executions may lose their worker; raise it on preemptible "+
+			"machines."),
 		"points": documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints,
-			"default": sweep.DefaultPoints}, "Points kept of a curve: of a longer one the smallest and the "+
-			"largest of every few, and the last."),
+			"default": sweep.DefaultPoints}, "How many samples of a curve are kept. Of a longer one, the smallest "+
+			"and the largest of every few samples and the last one are kept."),
 		"artifact": documented(object{"type": "string", "default": "1GiB"}, "The largest size of an "+
 			"artifact, as in 500MB or 2GiB."),
 		"artifacts": documented(object{"type": "string", "default": "4GiB"}, "The largest size of all "+

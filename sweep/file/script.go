@@ -50,6 +50,11 @@ func (d *decoder) decodeScript() {
 		return
 	}
 	s := &sweep.Script{}
+	for _, key := range []string{"command", "program"} {
+		if e, ok := d.top[key]; ok {
+			d.file.program = e.where
+		}
+	}
 	for key, target := range map[string]*string{"program": &s.Program, "project": &s.Project, "entity": &s.Entity} {
 		if n, ok := d.given(key); ok {
 			*target, _ = d.text(n, key)

@@ -55,9 +55,12 @@ func Locate(s *sweep.Script, sweepFile string) (directory string, err error) {
 	if s.Program == "" {
 		return working, nil
 	}
-	return "", &sweep.DataError{Dataset: s.Program, Err: fmt.Errorf(
-		"the program is neither in the working directory %s nor in the sweep file's folder %s nor above it, up to "+
-			"its repository: --directory says where it runs", working, filepath.Dir(sweepFile))}
+	where := "the working directory " + working
+	if beside := directories[1]; beside != working {
+		where += " or in the sweep file's folder " + beside
+	}
+	return "", &sweep.DataError{Err: fmt.Errorf("there is no program %s in %s or above it, up to the root of its "+
+		"repository: correct the name, or name the directory to run it in with --directory", s.Program, where)}
 }
 
 func isFile(path string) bool {
@@ -214,7 +217,7 @@ func (t *Trainer) find(s *sweep.Script, wanted string) (place, error) {
 	if problem == nil {
 		problem = errors.New("no folder is known for it")
 	}
-	return place{}, &sweep.DataError{Dataset: nameOf(s), Err: problem}
+	return place{}, &sweep.DataError{Err: fmt.Errorf("program %s: %w", nameOf(s), problem)}
 }
 
 // nameOf is what a script is called in errors.

@@ -92,7 +92,7 @@ func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (
 			return nil, err
 		}
 		if _, _, err := line.expand(); err != nil {
-			return nil, &sweep.DataError{Dataset: nameOf(request.Script), Err: err}
+			return nil, &sweep.DataError{Err: fmt.Errorf("program %s: %w", nameOf(request.Script), err)}
 		}
 	}
 	return &sweep.Validation{DatasetDigest: found.digest}, nil
@@ -273,11 +273,11 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 		s := m.series[metric]
 		switch {
 		case s == nil:
-			came := "no other came either"
+			logged := "no other was either"
 			if len(names) > 0 {
-				came = "those that came: " + strings.Join(names[:min(len(names), 20)], ", ")
+				logged = "the program logged " + strings.Join(names[:min(len(names), 20)], ", ")
 			}
-			remarks = append(remarks, fmt.Sprintf("the sweep's metric %s never came; %s", metric, came))
+			remarks = append(remarks, fmt.Sprintf("the sweep's metric %s was never logged; %s", metric, logged))
 			if near := sweep.Nearest(metric, names); near != "" {
 				remarks[0] += fmt.Sprintf(" (did you mean %q?)", near)
 			}

@@ -181,12 +181,12 @@ func TestObjective(t *testing.T) {
 		"summary": {`wandb.log({"val_loss": 3}); wandb.summary["val_loss"] = 2`, 2.0, false, ""},
 		"nan":     {`wandb.log({"val_loss": float("nan")})`, nil, true, ""},
 		"misspelt": {`wandb.log({"valloss": 1, "acc": 2})`, nil, false,
-			`the sweep's metric val_loss never came; those that came: acc, valloss (did you mean "valloss"?)`},
-		"none": {`wandb.log({"val_loss": None})`, nil, false, "the sweep's metric val_loss never came; no other " +
-			"came either"},
+			`the sweep's metric val_loss was never logged; the program logged acc, valloss (did you mean "valloss"?)`},
+		"none": {`wandb.log({"val_loss": None})`, nil, false, "the sweep's metric val_loss was never logged; no " +
+			"other was either"},
 		"least": {`wandb.define_metric("val_*", summary="min"); [wandb.log({"val_loss": x}) for x in (3, 1, 2)]`,
 			1.0, false, ""},
-		"nested": {`wandb.log({"val": {"loss": 1}})`, nil, false, "those that came: val.loss"},
+		"nested": {`wandb.log({"val": {"loss": 1}})`, nil, false, "the program logged val.loss"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newPython(t, "import wandb\nwandb.init()\n"+test.program+"\n")
