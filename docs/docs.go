@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-//go:embed sweep-files.md selection.md sql.md trainers.md scripts.md terms.md guarantees.md
+//go:embed sweep-files.md selection.md sql.md trainers.md scripts.md concepts.md guarantees.md
 var files embed.FS
 
 // Page is a page of the documentation.

@@ -118,7 +118,7 @@ func TestLocalSweepsAreChanged(t *testing.T) {
 		{[]string{"workers"}, exitUsage, "", "needs a cluster"},
 		{[]string{"coordinator"}, exitUsage, "", "--nats"},
 		{[]string{"worker"}, exitUsage, "", "--nats"},
-		{[]string{"cancel", "latest"}, exitNotFound, "", "not found"},
+		{[]string{"cancel", "latest"}, exitNotFound, "", "no sweeps yet"},
 		{[]string{"run", failing}, exitTrials, "", "1 failed"},
 		{[]string{"pause", "failing"}, exitFailure, "", "only an active sweep"},
 		{[]string{"watch"}, exitTrials, "", "1 failed"},

@@ -12,21 +12,31 @@ import (
 	"time"
 )
 
-// pages are what users read: the commands in sh blocks of docs/ are run, all others
-// are checked.
-func pages(t *testing.T) []string {
+// pages are what users read: the commands in sh blocks are run, all others are checked.
+func pages(t *testing.T) (found []string) {
 	t.Helper()
-	found, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(found) == 0 {
-		t.Fatalf("no pages: %v", err)
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
+		some, err := filepath.Glob(pattern)
+		if err != nil || len(some) == 0 {
+			t.Fatalf("no pages %s: %v", pattern, err)
+		}
+		found = append(found, some...)
 	}
 	return append(found, "../../README.md", "../../CONTRIBUTING.md", "../../deploy/README.md")
 }
 
-var shBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+var (
+	shBlock   = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	textBlock = regexp.MustCompile("(?s)```text\n(.*?)```")
+	// fileBlock is a file that a page shows: the opening line names it after its language.
+	fileBlock = regexp.MustCompile("(?s)```[a-z]+ ([A-Za-z0-9_.-]+)\n(.*?)```")
+)
+
+// A page's commands start with this: what they have begun ends with them.
+const pageStart = "set -eo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n"
 
 // TestDocumentation runs each page's sh blocks, one after the other, in a folder and
-// a home of the page's own. All pages run beside each other.
+// a home of the page's own that has the files which the page shows. All pages run beside each other.
 func TestDocumentation(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
@@ -40,24 +50,29 @@ func TestDocumentation(t *testing.T) {
 	}
 	run := 0
 	for _, page := range pages(t) {
-		text, err := os.ReadFile(page)
+		data, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		script := "set -eo pipefail\n"
-		for _, block := range shBlock.FindAllStringSubmatch(string(text), -1) {
+		text := string(data)
+		script := ""
+		for _, block := range shBlock.FindAllStringSubmatch(text, -1) {
 			script += block[1]
 		}
 		if !strings.Contains(script, "sweep ") {
 			continue
 		}
 		run++
-		t.Run(filepath.Base(page), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(page, "../../"), func(t *testing.T) {
 			t.Parallel()
+			dir := t.TempDir()
+			for _, file := range fileBlock.FindAllStringSubmatch(text, -1) {
+				write(t, dir, file[1], file[2])
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "bash", "-c", script)
-			cmd.Dir = t.TempDir()
+			cmd := exec.CommandContext(ctx, "bash", "-c", pageStart+ownAddresses(t, script))
+			cmd.Dir = dir
 			cmd.Env = program(t, t.TempDir()).Env
 			cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
 			var out bytes.Buffer
@@ -68,9 +83,21 @@ func TestDocumentation(t *testing.T) {
 			}
 		})
 	}
-	if run < 5 {
+	if run < 10 {
 		t.Errorf("%d pages have commands that are run", run)
 	}
+}
+
+// ownAddresses gives the servers of a page addresses of their own.
+func ownAddresses(t *testing.T, script string) string {
+	t.Helper()
+	const broker = "127.0.0.1:4222"
+	if strings.Contains(script, broker) {
+		own := freeAddress(t)
+		script = strings.ReplaceAll(script, broker, own)
+		script = strings.ReplaceAll(script, "sweep nats ", "sweep nats --listen "+own+" ")
+	}
+	return regexp.MustCompile(`--ui(\s)`).ReplaceAllString(script, "--ui=127.0.0.1:0$1")
 }
 
 // TestDocumentedCommands: every command line of every page names a command and flags
@@ -83,7 +110,9 @@ func TestDocumentedCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(shBlock.ReplaceAllString(string(text), "")) {
+		whole := textBlock.ReplaceAllString(shBlock.ReplaceAllString(string(text), ""), "")
+		whole = strings.ReplaceAll(whole, "\\\n", "") // lines that continue
+		for line := range strings.Lines(whole) {
 			args := commandLine(line)
 			if args == nil {
 				continue
@@ -139,7 +168,8 @@ func commandLine(line string) []string {
 				}
 				word, some = "", false
 				if strings.HasPrefix(rest[i:], "  ") || strings.HasPrefix(rest[i:], " #") ||
-					strings.HasPrefix(rest[i:], " > ") || strings.HasPrefix(rest[i:], " | ") {
+					strings.HasPrefix(rest[i:], " > ") || strings.HasPrefix(rest[i:], " | ") ||
+					strings.HasPrefix(rest[i:], " && ") {
 					return only(args)
 				}
 			default:
@@ -168,28 +198,53 @@ func only(args []string) []string {
 	return kept
 }
 
-var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#: ]*)(?:#([^) ]*))?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+)
 
-// Links between pages lead somewhere, and README leads to every page.
+// anchors are the names by which links lead to a page's headings, as GitHub makes them.
+func anchors(text string) map[string]bool {
+	names := map[string]bool{}
+	for _, match := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.ReplaceAll(strings.ToLower(match[1]), " ", "-")
+		names[regexp.MustCompile(`[^\p{L}\p{N}_-]`).ReplaceAllString(name, "")] = true
+	}
+	return names
+}
+
+// Links between pages lead to a file and a heading that there are, README.md leads to the index, and the index to
+// every page.
 func TestDocumentationLinks(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reached := map[string]bool{}
 	for _, page := range append(pages(t), "../../CHANGELOG.md", "../../ARCHITECTURE.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
+			to := filepath.Join(filepath.Dir(page), match[1])
+			if match[1] == "" {
+				to = page
+			}
+			there, err := os.ReadFile(to)
+			if info, err := os.Stat(to); err == nil && info.IsDir() && match[2] == "" {
+				continue
+			}
+			if err != nil {
 				t.Errorf("%s: %v", page, err)
+			} else if match[2] != "" && !anchors(string(there))[match[2]] {
+				t.Errorf("%s: %s has no heading #%s", page, to, match[2])
+			}
+			if page == "../../docs/README.md" || page == "../../README.md" {
+				reached[to] = true
 			}
 		}
-		name := strings.TrimPrefix(page, "../../")
-		if page != "../../README.md" && !strings.Contains(string(readme), "("+name) {
-			t.Errorf("README.md has no link to %s", name)
+	}
+	for _, page := range pages(t) {
+		if page != "../../README.md" && !reached[page] {
+			t.Errorf("docs/README.md has no link to %s", page)
 		}
 	}
 }

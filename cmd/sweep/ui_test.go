@@ -168,28 +168,20 @@ func TestUI(t *testing.T) {
 	}
 }
 
-// The script and the sweep file of docs/scripts.md run on two slots with the dashboard
+// The script and the sweep file of the first tutorial run on two slots with the dashboard
 // open, and are served afterwards; what is easily done wrong is said.
-func TestFiveCommands(t *testing.T) {
+func TestFirstTutorial(t *testing.T) {
 	t.Parallel()
 	python(t)
-	page, err := os.ReadFile("../../docs/scripts.md")
+	page, err := os.ReadFile("../../docs/tutorials/own-script.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "in five commands")
-	block := func(kind string) string {
-		t.Helper()
-		_, rest, ok := strings.Cut(section, "```"+kind+"\n")
-		text, _, closed := strings.Cut(rest, "```")
-		if !ok || !closed {
-			t.Fatalf("docs/scripts.md has no %s block there", kind)
-		}
-		return text
-	}
 	home, dir := t.TempDir(), t.TempDir()
-	file := write(t, dir, "sweep.yaml", block("yaml"))
-	write(t, dir, "train.py", block("python"))
+	for _, block := range fileBlock.FindAllStringSubmatch(string(page), -1) {
+		write(t, dir, block[1], block[2])
+	}
+	file := filepath.Join(dir, "sweep.yaml")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +193,7 @@ func TestFiveCommands(t *testing.T) {
 		{args: []string{"ui", "--ui", taken.Addr().String()}, code: exitFailure,
 			stderr: []string{"is taken", "--ui=127.0.0.1:0"}},
 		{args: []string{"run", file, "--slots", "2", "--ui=127.0.0.1:0"},
-			stderr: []string{"12 trials on 2 slots", "dashboard: http://127.0.0.1:", "12 completed",
+			stderr: []string{"18 trials on 2 slots", "dashboard: http://127.0.0.1:", "18 completed",
 				`"sweep ui" serves the results`}, stdout: []string{"best loss"}},
 	}...)
 	cmd := program(t, home, "ui", "--ui", "127.0.0.1:0")
@@ -220,7 +212,7 @@ func TestFiveCommands(t *testing.T) {
 	address := strings.TrimSpace(strings.TrimPrefix(first, "dashboard: "))
 	await(t, "all curves", func() bool {
 		status, answer := ask(http.DefaultClient, "GET", address+"api/sweeps/latest/curves?metric=loss", "", "")
-		return status == 200 && strings.Contains(answer, `"trials":12`) && strings.Contains(answer, `"groups":6`)
+		return status == 200 && strings.Contains(answer, `"trials":18`) && strings.Contains(answer, `"groups":6`)
 	})
 }
 

@@ -1,5 +1,5 @@
 // Package file decodes sweep files: YAML or JSON in the form that Weights & Biases users know, with
-// additional keys. docs/sweep-files.md is the reference of all keys.
+// additional keys. docs/reference/keys.md lists all keys.
 //
 //	trainer, err := file.Trainer(name, data)
 //	…
