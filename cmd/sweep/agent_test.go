@@ -127,7 +127,7 @@ func TestAgentOnOneMachine(t *testing.T) {
 	if want := slices.Sorted(slices.Values(slices.Concat(readers, changers))); !slices.Equal(a.tools(), want) {
 		t.Errorf("tools %v, documented %v", a.tools(), want)
 	}
-	a.refused("status", object{}, "no sweep yet")
+	a.refused("status", object{}, "no sweeps yet")
 	a.refused("describe_trainer", object{"trainer": "noop", "names": []string{"nothing"}}, "no parameter or metric nothing")
 	described := call[trainerAnswer](a, "describe_trainer", object{"trainer": "noop", "names": []string{"points"}})
 	if len(described.Parameters) != 1 || !strings.Contains(described.Parameters[0].Doc, "falls towards") {
@@ -185,7 +185,7 @@ func TestAgentOnOneMachine(t *testing.T) {
 	}
 	a.refused("sql", object{"statement": "DELETE FROM sweeps"}, "read")
 	a.refused("cancel", object{"sweep": ""}, "name the sweep")
-	a.refused("cancel", object{"sweep": "nonsense"}, "no id begins with it")
+	a.refused("cancel", object{"sweep": "nonsense"}, "no sweep has the name")
 
 	long := strings.NewReplacer("valley", "long", "{value: 500}", "{value: 0}\n  milliseconds: {value: 86400000}").Replace(agentFile)
 	call[submitAnswer](a, "submit", object{"file": long, "purpose": "to be cancelled"})
