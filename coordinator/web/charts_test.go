@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"sweep/sweep"
 )
@@ -116,5 +117,16 @@ func TestBrowserCharts(t *testing.T) {
 	b.until(`location.hash.includes("where=optimizer%3Dadam") && document.querySelectorAll("polyline.line").length <= 13`)
 	evaluate[bool](b, `document.querySelector(".brush[data-axis=lr]").dispatchEvent(new MouseEvent("dblclick", {bubbles: true})); true`)
 	b.until(`!location.hash.includes("lr%3E") && document.querySelectorAll("polyline.line").length === 50`)
+
+	// A view keeps its filter under a name, until it is removed.
+	b.run(chromedp.Click(".facts summary"), chromedp.SendKeys("input[name=view]", "only adam"+kb.Enter))
+	b.wait("Saved views (1)")
+	b.axe("views")
+	b.visit("#/sweep/"+id, "Saved views (1)")
+	b.run(chromedp.Click(".facts summary"))
+	evaluate[bool](b, `[...document.querySelectorAll(".facts a")].find((a) => a.textContent === "only adam").click(); true`)
+	b.until(`location.hash.includes("/parallel") && location.hash.includes("where=optimizer%3Dadam")`)
+	evaluate[bool](b, `document.querySelector('[aria-label="Remove the view only adam"]').click(); true`)
+	b.wait("Saved views (0)")
 	b.clean("charts")
 }

@@ -6,6 +6,7 @@ import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
 import { Outcome, State } from "../components/state.mjs";
 import { Status } from "../components/status.mjs";
+import { Views } from "../components/views.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count } from "../lib/format.mjs";
@@ -86,7 +87,10 @@ export function Sweep() {
     ${sweep.description && html`<p class="description">${sweep.description}</p>`}
     ${sweep.reason && html`<p class="note">${sweep.reason}</p>`}
     <${Progress} progress=${sweep.progress} />
-    <${Counts} sweep=${sweep} />
+    <div class="facts">
+      <${Counts} sweep=${sweep} />
+      <${Views} sweep=${sweep.id} />
+    </div>
     <${Tabs} name=${name} view=${view} />
     ${view !== "file" && view !== "overview" && html`<${Filter} schema=${schema} />`}
     ${content()}

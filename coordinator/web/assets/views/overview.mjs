@@ -239,7 +239,7 @@ function TopCurves({ found, schema, curve }) {
 function Matter({ found, id, metric }) {
   const list = found.parameters.slice(0, 6);
   if (list.length === 0) return html`<p class="none">Too few trials to compare.</p>`;
-  const columns = ["Parameter", `Part of the variance of ${metric} that it explains alone`];
+  const columns = ["Parameter", "Variance explained by it alone"];
   return html`<${Table} label="Importance" columns=${columns}>
     ${list.map(
       ({ parameter, variance }) => html`<tr key=${parameter}>
