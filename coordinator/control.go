@@ -108,6 +108,10 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 	if err != nil {
 		return 0, fmt.Errorf("extending sweep %s: %w", id, err)
 	}
+	if submission.Spec.Budget != nil {
+		return 0, fmt.Errorf("extending sweep %s: the file has a budget, which an extension cannot have: remove it, "+
+			"and raise that of the sweep with \"sweep budget\"", record.ID)
+	}
 	if record.Trainer != submission.Spec.Trainer || record.Pool != submission.Spec.Pool {
 		return 0, fmt.Errorf("extending sweep %s: it has trainer %s and pool %s, the extension %s and %s: submit it "+
 			"as a sweep of its own",
@@ -257,6 +261,13 @@ func (c *Coordinator) RetryNamed(ctx context.Context, id string, indices []int64
 func (c *Coordinator) SetPriority(ctx context.Context, id string, priority int) error {
 	return c.change(ctx, "changing the priority of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		return c.store.SetSweepPriority(ctx, record.ID, priority)
+	}, nil)
+}
+
+// SetBudget changes what a sweep, and those that share its budget, may use.
+func (c *Coordinator) SetBudget(ctx context.Context, id string, budget sweep.Budget) error {
+	return c.change(ctx, "changing the budget of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
+		return c.store.SetSweepBudget(ctx, record.ID, budget)
 	}, nil)
 }
 

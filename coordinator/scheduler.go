@@ -215,7 +215,10 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 		err = wrap(err, "recording %d trials that are too large", len(events))
 	case schedule.Suspend:
 		s.log.Error("paused a sweep that cannot be expanded", "sweep", a.Sweep, "error", a.Err)
-		err = wrap(s.store.SetSweepState(ctx, a.Sweep, sweep.SweepPaused, a.Err.Error()), "pausing sweep %s", a.Sweep)
+		err = wrap(s.store.Suspend(ctx, a.Sweep, a.Err.Error()), "pausing sweep %s", a.Sweep)
+	case schedule.Exhaust:
+		s.log.Info("paused a sweep", "sweep", a.Sweep, "reason", a.Reason)
+		err = wrap(s.store.Suspend(ctx, a.Sweep, a.Reason), "pausing sweep %s", a.Sweep)
 	default:
 		panic(fmt.Sprintf("an action of type %T", a))
 	}

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"sweep/sweep"
@@ -37,8 +38,8 @@ func (w *waiters) notify(ended func(id string) bool) {
 	}
 }
 
-// Wait waits until a sweep is finished or cancelled, or ctx ends, and returns its record. A paused sweep
-// is waited for. The coordinator must be running.
+// Wait waits until a sweep is finished or cancelled, its budget is used up, or ctx ends, and returns its record.
+// Otherwise a paused sweep is waited for. The coordinator must be running.
 func (c *Coordinator) Wait(ctx context.Context, id string) (*sweep.SweepRecord, error) {
 	for {
 		ended := c.waiters.of(id) // before the read, so that no end is missed
@@ -46,7 +47,8 @@ func (c *Coordinator) Wait(ctx context.Context, id string) (*sweep.SweepRecord, 
 		if err != nil {
 			return nil, fmt.Errorf("waiting for sweep %s: %w", id, err)
 		}
-		if record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled {
+		spent := record.State == sweep.SweepPaused && strings.HasPrefix(record.Reason, sweep.BudgetReason)
+		if record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled || spent {
 			return record, nil
 		}
 		select {

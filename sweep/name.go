@@ -107,6 +107,11 @@ func (s *Submission) CheckNames() error {
 			return err
 		}
 	}
+	if s.Spec.Budget != nil {
+		if err := s.Spec.Budget.check(); err != nil {
+			return err
+		}
+	}
 	if len(s.Purpose) > mostPurpose {
 		return fmt.Errorf("purpose %.40q…: %d bytes, of at most %d", s.Purpose, len(s.Purpose), mostPurpose)
 	}

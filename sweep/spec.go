@@ -38,6 +38,8 @@ type Spec struct {
 	Script *Script `json:"script,omitempty"`
 	Select Select  `json:"select"`
 	Limits Limits  `json:"limits"`
+	// Budget bounds what all trials together may use; nil means no bound.
+	Budget *Budget `json:"budget,omitempty"`
 	// Artifacts names the files to keep of a trial besides its result, such as "weights".
 	Artifacts []string `json:"artifacts,omitempty"`
 }

@@ -54,6 +54,8 @@ type Queue interface {
 	// SetWaiting records whether no worker can run what is left of an active sweep, and
 	// why.
 	SetWaiting(ctx context.Context, id string, waiting bool, reason string) error
+	// Suspend pauses a sweep for a reason, if it is active.
+	Suspend(ctx context.Context, id, reason string) error
 }
 
 // EventRecorder is the part of a Store that a collector needs.
@@ -96,6 +98,9 @@ type Administrator interface {
 	AddGrid(ctx context.Context, id string, submission *Submission, points int64) (GridRecord, error)
 	// SetSweepState changes the state; the reason is empty if a person asked for it.
 	SetSweepState(ctx context.Context, id string, state SweepState, reason string) error
+	// SetSweepBudget gives a sweep a budget, or changes the one that it has for all sweeps that share it. Those that
+	// were paused because it was used up become active.
+	SetSweepBudget(ctx context.Context, id string, budget Budget) error
 	// SetSweepPriority changes the priority.
 	SetSweepPriority(ctx context.Context, id string, priority int) error
 	// CancelTrials cancels all trials of a sweep that are not terminal, its
@@ -133,7 +138,9 @@ type Backlog struct {
 	// Grids counts the sweep's grids, Unwritten their points without trial rows.
 	Grids     int
 	Unwritten int64
-	Classes   []ClassBacklog
+	// Budget is what it may use, nil if there is no bound.
+	Budget  *BudgetState
+	Classes []ClassBacklog
 }
 
 // ClassBacklog is what is left of the trials of one class.

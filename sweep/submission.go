@@ -76,6 +76,11 @@ type SweepRecord struct {
 	State    SweepState `json:"state"`
 	// Reason says why the sweep waits, at least in part, or why it was paused.
 	Reason string `json:"reason,omitempty"`
+	// AskedBy and Purpose are those of the submission; without a purpose, the description of its file.
+	AskedBy string `json:"asked_by,omitempty"`
+	Purpose string `json:"purpose,omitempty"`
+	// Budget is what the sweep may use; nil means no bound.
+	Budget *BudgetState `json:"budget,omitempty"`
 	// Grids are the submission and its extensions, in order.
 	Grids     []GridRecord `json:"grids"`
 	CreatedAt time.Time    `json:"created_at"`

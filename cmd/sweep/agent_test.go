@@ -282,6 +282,60 @@ func TestKilledAgentServerGoesOn(t *testing.T) {
 	}
 }
 
+// What a budget allows runs, and nothing more; a person raises it.
+func TestAgentBudget(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	a := newAgent(t, home, "--allow-changes", "--slots", "2", "--budget", "8 trials")
+	first := call[submitAnswer](a, "submit", object{"file": agentFile, "purpose": "more than there is"})
+	status := call[statusAnswer](a, "status", object{"wait_seconds": 300})
+	if status.State != "paused" || status.Progress.Completed != 8 || status.Budget.SpentTrials != 8 ||
+		!strings.HasPrefix(status.Reason, "the budget of 8 trials is used up: 4 trials are left") {
+		t.Errorf("status %+v", status)
+	}
+	own := strings.Replace(agentFile, "valley", "other", 1)
+	a.refused("submit", object{"file": own + "budget: {trials: 3}\n", "purpose": "escape"}, "share one of 8 trials")
+	call[submitAnswer](a, "submit", object{"file": own, "purpose": "escape", "fresh": true})
+	status = call[statusAnswer](a, "status", object{"wait_seconds": 300})
+	if status.State != "paused" || status.Progress.Completed != 0 {
+		t.Errorf("another sweep %+v", status)
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	b := newAgent(t, home, "--allow-changes", "--slots", "2", "--budget", "100 trials")
+	b.refused("resume", object{"sweep": first.Sweep}, "not within the budget of this session")
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
+		{args: []string{"budget", first.Sweep, "many"}, code: exitUsage, stderr: []string{`as in "200 trials"`}},
+		{args: []string{"budget", first.Sweep, "13 trials"}, stdout: []string{"has a budget of 13 trials"}},
+		{args: []string{"status", first.Sweep}, stdout: []string{"8 trials of the budget of 13 trials used",
+			"more than there is, for mcp"}},
+	}...)
+	c := newAgent(t, home, "--allow-changes", "--slots", "2") // resumes both
+	status = call[statusAnswer](c, "status", object{"sweep": first.Sweep, "wait_seconds": 300})
+	rest := call[statusAnswer](c, "status", object{"sweep": "other", "wait_seconds": 300})
+	if status.Progress.Completed+rest.Progress.Completed != 13 {
+		t.Errorf("with a larger budget: %+v and %+v", status, rest)
+	}
+}
+
+// A run ends when the budget of its file is used up, and the same command goes on when it is raised.
+func TestRunWithBudget(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	file := write(t, home, "valley.yaml", agentFile+"budget: {trials: 5, time: 1h}\n")
+	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
+		{args: []string{"run", file, "--slots", "2"}, stderr: []string{"5 completed",
+			`is paused: the budget of 5 trials, 1h is used up: 7 trials are left ("sweep budget `}},
+		{args: []string{"run", file, "--slots", "2"}, stderr: []string{"5 completed", "is used up"}},
+		{args: []string{"budget", "latest", "none"}, stdout: []string{"has a budget of none"}},
+		{args: []string{"run", file, "--slots", "2"}, stderr: []string{"12 completed"}},
+	}...)
+}
+
 // bearer sends a token with each request.
 type bearer string
 

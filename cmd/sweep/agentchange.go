@@ -96,6 +96,13 @@ func (a *agentTools) submit(ctx context.Context, who string, in *submitRequest) 
 		return nil, err
 	}
 	p.submission.Reuse, p.submission.Key = !in.Fresh, in.Key
+	if budget := a.options.budget; budget != nil {
+		if p.submission.Spec.Budget != nil {
+			return nil, fmt.Errorf("the file has a budget, but the sweeps of this session share one of %v: remove it "+
+				"from the file", budget)
+		}
+		p.submission.Spec.Budget = budget
+	}
 	out := &submitAnswer{Notes: p.notes}
 	return out, a.lab.change(ctx, true, func(t target) error {
 		done, err := t.Submit(ctx, p.submission, false)
@@ -150,6 +157,11 @@ func (a *agentTools) changed(ctx context.Context, reference, done string, trains
 		record, err := t.Sweep(ctx, reference)
 		if err != nil {
 			return err
+		}
+		own := a.options.budget
+		if trains && own != nil && (record.Budget == nil || record.Budget.Name != own.Name) {
+			return fmt.Errorf("sweep %s is not within the budget of this session, %v: submit a sweep of its own",
+				record.ID, own)
 		}
 		trials, err := do(t, record.ID)
 		out = &changeAnswer{Sweep: record.ID, Done: done, Trials: trials}

@@ -98,11 +98,7 @@ type statusRequest struct {
 
 type statusAnswer struct {
 	sweepStatus
-	AskedBy    string    `json:"asked_by,omitempty" jsonschema:"who submitted the sweep"`
-	Purpose    string    `json:"purpose,omitempty" jsonschema:"why it was submitted"`
 	Problem    string    `json:"problem,omitempty" jsonschema:"what keeps trials from advancing"`
-	Metric     string    `json:"metric,omitempty" jsonschema:"the metric by which trials are compared"`
-	Goal       string    `json:"goal,omitempty"`
 	Parameters []string  `json:"parameters" jsonschema:"the parameters in which trials differ"`
 	Failures   []failure `json:"failures,omitempty" jsonschema:"the most frequent errors of failed trials"`
 }
@@ -137,8 +133,6 @@ func (a *agentTools) status(ctx context.Context, in *statusRequest) (out *status
 		out = &statusAnswer{sweepStatus: list[0], Problem: problemOf(results),
 			Parameters: append([]string{}, variedParameters(record, true)...)}
 		out.Losses = out.Losses[:min(len(out.Losses), shownLosses)]
-		first := &record.Grids[0].Submission
-		out.AskedBy, out.Purpose = first.AskedBy, first.Purpose
 		out.Metric, out.Goal = objectiveOf(ctx, results, record)
 		if problem := a.lab.problem(); problem != nil {
 			out.Problem = problem.Error()

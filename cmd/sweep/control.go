@@ -79,6 +79,25 @@ func newRetry(s *settings) *cobra.Command {
 		})
 }
 
+func newBudget(s *settings) *cobra.Command {
+	return sweepCommand(s, "budget SWEEP BUDGET", "Change what a sweep may use: trials, time, or both",
+		`BUDGET is a number of trials that may run to an end, a time that their executions may
+take together, or both; "none" is no bound. It counts what the sweep has used of the
+budget that it has. A sweep that was paused because its budget was used up goes on.
+Sweeps that an agent submitted within one session share their budget.`,
+		"  sweep budget latest \"200 trials\"\n  sweep budget ucr \"200 trials, 3h\"\n  sweep budget ucr none",
+		func(cmd *cobra.Command, t target, id string, args []string) (string, error) {
+			budget, err := sweep.ParseBudget(args[0])
+			if err != nil {
+				return "", &exitError{exitUsage, err}
+			}
+			if err = t.SetBudget(cmd.Context(), id, budget); err == nil {
+				s.laterHint(cmd, id)
+			}
+			return fmt.Sprintf(" has a budget of %v", budget), err
+		})
+}
+
 func newPriority(s *settings) *cobra.Command {
 	return sweepCommand(s, "priority SWEEP NUMBER", "Change a sweep's priority",
 		"Trials of sweeps with a larger number start first, including those that already wait.",

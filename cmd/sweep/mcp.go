@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
+
+	"sweep/sweep"
 )
 
 // agentOptions say what the clients of "sweep mcp" may do.
@@ -17,6 +20,8 @@ type agentOptions struct {
 	slots        int
 	// scriptDirs are where the programs of submitted files may be; none if empty.
 	scriptDirs []string
+	// budget is what the sweeps that are submitted here share, nil if there is no bound.
+	budget *sweep.Budget
 	// http is where clients are served that are not on standard input.
 	http dashboard
 }
@@ -26,6 +31,7 @@ func (o *agentOptions) changes() bool { return o.allowChanges || o.http.address 
 
 func newMCP(s *settings) *cobra.Command {
 	var options agentOptions
+	var budget string
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve sweeps to agents over the Model Context Protocol",
@@ -38,6 +44,10 @@ cancel, pause, resume and retry sweeps. Without a cluster this command then trai
 trials itself, as "sweep run" does, while it runs; the next one resumes what is left.
 Sweep files of agents run programs only from --script-dir directories.
 
+--budget "200 trials", "3h" or both bounds what the sweeps use together that are
+submitted while this command runs. The coordinator starts no further trials when it is
+used up; "sweep budget" raises it. Agents cannot.
+
 --http serves clients at http://ADDRESS/mcp instead, by the rules of the dashboard: on
 this machine's own addresses everyone on the machine can read; on others, and for
 changes, requests need a token of "sweep token create".
@@ -45,12 +55,23 @@ changes, requests need a token of "sweep token create".
 Exit codes: 0 the client has ended the session, 1 error, 2 invalid settings.`,
 		Example: "  sweep mcp\n  sweep mcp --allow-changes --slots 4\n  sweep mcp --http 127.0.0.1:7777",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.runMCP(cmd, &options) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("budget") {
+				shared, err := sweep.ParseBudget(budget)
+				if err != nil {
+					return usageError("--budget: %w", err)
+				}
+				shared.Name = "mcp " + rand.Text()
+				options.budget = &shared
+			}
+			return s.runMCP(cmd, &options)
+		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&options.allowChanges, "allow-changes", false, "let the client submit and change sweeps")
 	f.IntVar(&options.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time, without a cluster")
 	f.StringSliceVar(&options.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run; none if empty")
+	f.StringVar(&budget, "budget", "", "what the submitted sweeps may use together, such as \"200 trials\" or 3h")
 	h := &options.http
 	f.StringVar(&h.address, "http", "", "serve clients over HTTP at this address, such as 127.0.0.1:7777")
 	f.StringVar(&h.cert, "http-cert", "", "file with the certificate of --http, in PEM; without it plain HTTP is used")

@@ -192,7 +192,7 @@ func (s *settings) prepare(cmd *cobra.Command, path string, options planOptions,
 	for _, note := range p.notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 	}
-	p.submission.Reuse = reuse
+	p.submission.Reuse, p.submission.AskedBy = reuse, userName()
 	return p, nil
 }
 

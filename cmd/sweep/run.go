@@ -298,6 +298,9 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		record.ID,
 		counts.Completed, counts.Reused, counts.Diverged, counts.Failed,
 		roughly(record.UpdatedAt.Sub(record.CreatedAt)))
+	if record.State == sweep.SweepPaused {
+		fmt.Fprintf(errOut, "sweep %s is paused: %s\n", record.ID, record.Reason)
+	}
 	if counts.Faults > 0 {
 		fmt.Fprintf(errOut, "warning: %s gave other bits when repeated\n", sweep.CountText(counts.Faults, "trial"))
 	}

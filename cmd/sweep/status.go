@@ -27,11 +27,33 @@ type sweepStatus struct {
 	Progress  sweep.Progress   `json:"progress"`
 	CreatedAt time.Time        `json:"created_at"`
 	UpdatedAt time.Time        `json:"updated_at"`
+	AskedBy   string           `json:"asked_by,omitempty"`
+	Purpose   string           `json:"purpose,omitempty"`
+	// Budget is nil if there is no bound.
+	Budget *budgetStatus `json:"budget,omitempty"`
 	// Metric compares the trials, the best having the value that Goal says; of a list of sweeps they are empty.
 	Metric string `json:"metric,omitempty"`
 	Goal   string `json:"goal,omitempty"`
 	// Losses are the unfinished trials whose workers vanished while they ran them.
 	Losses []trialLosses `json:"losses,omitempty"`
+}
+
+// budgetStatus is a budget and what was used of it, times in seconds.
+type budgetStatus struct {
+	Trials       int64   `json:"trials,omitempty"`
+	Seconds      float64 `json:"seconds,omitempty"`
+	SpentTrials  int64   `json:"spent_trials"`
+	SpentSeconds float64 `json:"spent_seconds"`
+	Shared       bool    `json:"shared,omitempty"`
+}
+
+// budgetOf is the budget of a sweep, nil if it has none.
+func budgetOf(record *sweep.SweepRecord) *budgetStatus {
+	b := record.Budget
+	if b == nil || b.Trials == 0 && b.Time == 0 {
+		return nil
+	}
+	return &budgetStatus{b.Trials, b.Time.Seconds(), b.SpentTrials, b.SpentTime.Seconds(), b.Name != ""}
 }
 
 // trialLosses is a trial whose workers vanished while they ran it.
@@ -159,7 +181,8 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 		entry := sweepStatus{
 			ID: r.ID, Name: r.Name, State: r.State, Reason: r.Reason, Trainer: r.Trainer, Pool: r.Pool,
 			Priority: r.Priority, Trials: counts.Total(), Progress: counts,
-			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Losses: losses[r.ID],
+			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, AskedBy: r.AskedBy, Purpose: r.Purpose,
+			Budget: budgetOf(&r), Losses: losses[r.ID],
 		}
 		if len(r.Grids) > 0 {
 			choice := r.Grids[0].Submission.Spec.Select
@@ -215,6 +238,20 @@ func writeRemarks(out io.Writer, e *sweepStatus) {
 	say := func(format string, args ...any) { fmt.Fprintln(out, e.ID+":", fmt.Sprintf(format, args...)) }
 	if e.Reason != "" {
 		say("%s", e.Reason)
+	}
+	if e.Purpose != "" {
+		say("%s, for %s", e.Purpose, e.AskedBy)
+	}
+	if b := e.Budget; b != nil && e.State != sweep.SweepPaused {
+		var used sweep.Budget // of what is bounded
+		if b.Trials > 0 {
+			used.Trials = b.SpentTrials
+		}
+		if b.Seconds > 0 {
+			used.Time = time.Duration(b.SpentSeconds) * time.Second
+		}
+		limit := sweep.Budget{Trials: b.Trials, Time: time.Duration(b.Seconds * float64(time.Second))}
+		say("%v of the budget of %v used", used, limit)
 	}
 	for i := range e.Losses[:min(len(e.Losses), shownLosses)] {
 		say("trial %d is %s", e.Losses[i].Index, &e.Losses[i])

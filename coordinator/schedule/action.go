@@ -45,6 +45,9 @@ type Suspend struct {
 	Err   error
 }
 
+// Exhaust pauses a sweep whose budget is used up.
+type Exhaust struct{ Sweep, Reason string }
+
 // Explain stores why a sweep waits, in whole or in part.
 type Explain struct {
 	Sweep   string
@@ -115,6 +118,7 @@ func (Write) executor() string      { return "" }
 func (Requeue) executor() string    { return "" }
 func (Fail) executor() string       { return "" }
 func (Suspend) executor() string    { return "" }
+func (Exhaust) executor() string    { return "" }
 func (Explain) executor() string    { return "" }
 func (Dispatch) executor() string   { return "" }
 func (a Open) executor() string     { return a.Queue.Pool }

@@ -16,6 +16,7 @@ func (s *State) assign(most int) {
 	vacancies := s.vacancies()
 	places := map[string][]Place{}
 	candidates := map[string][]*candidate{}
+	allowed := allowances{}
 	for n := 0; len(vacancies) > 0 && n < most; {
 		v := slices.MinFunc(vacancies, func(a, b *vacancy) int {
 			return cmp.Compare(a.has*max(b.state.slots, 1), b.has*max(a.state.slots, 1))
@@ -26,11 +27,12 @@ func (s *State) assign(most int) {
 				candidates[pool] = append(candidates[pool], newCandidate(sw, s.writable(sw)))
 			}
 		}
-		next, class := v.next(candidates[pool])
+		next, class := v.next(candidates[pool], allowed)
 		if next == nil || v.room == 0 {
 			vacancies = slices.DeleteFunc(vacancies, func(other *vacancy) bool { return other == v })
 			continue
 		}
+		allowed.take(next.sweepState)
 		next.pending[class]--
 		next.has++
 		v.has++
@@ -76,7 +78,7 @@ func (s *State) vacancies() (list []*vacancy) {
 func (s *State) choice(pool string, state *queueState) (n int) {
 	for _, sw := range s.sweeps {
 		for i := range sw.Classes {
-			if sw.Pool == pool && sw.Classes[i].Pending > 0 && state.meets(&sw.Classes[i]) {
+			if sw.Pool == pool && sw.Classes[i].Pending > 0 && sw.free() != 0 && state.meets(&sw.Classes[i]) {
 				n++
 			}
 		}
@@ -105,11 +107,14 @@ func newCandidate(sw *sweepState, more bool) *candidate {
 
 // next returns the sweep and the position of the class that get the queue's next place; nil if none
 // does. The candidates are sorted by priority.
-func (v *vacancy) next(candidates []*candidate) (found *candidate, class int) {
+func (v *vacancy) next(candidates []*candidate, allowed allowances) (found *candidate, class int) {
 	more := false // rows still to be written may suit the queue
 	for i, c := range candidates {
 		if i > 0 && c.Priority < candidates[i-1].Priority && (found != nil || more) {
 			break
+		}
+		if allowed.of(c.sweepState) == 0 {
+			continue
 		}
 		if position := c.first(v.state); position >= 0 && (found == nil || c.has < found.has) {
 			found, class = c, position

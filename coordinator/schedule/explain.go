@@ -28,6 +28,9 @@ func (s *State) explain() {
 				v.Reason = class.Requirement.Unmet(sw.Pool, s.Offers(sw.Pool))
 			}
 		}
+		if reason := sw.overBudget(); v.Reason == "" && reason != "" {
+			v.Reason, v.Reported = reason, true
+		}
 		v.Waiting = unmet > 0 && others == 0 // as far as the written trials tell
 		if v != sw.explained {
 			s.do(v)

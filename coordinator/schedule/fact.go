@@ -178,6 +178,8 @@ func (f Done) apply(s *State) {
 		s.failures = tail(s.failures, len(a.Failures))
 	case Suspend:
 		s.staleAll = true
+	case Exhaust:
+		s.touched[a.Sweep] = true
 	case Explain:
 		if sw := s.sweeps[a.Sweep]; sw != nil {
 			sw.explained = a

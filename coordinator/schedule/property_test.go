@@ -63,6 +63,13 @@ func (w *world) events() map[string]func(*rapid.T) {
 				Priority: rapid.IntRange(0, 2).Draw(t, "priority"),
 				State:    sweep.SweepActive, Grids: 1, Unwritten: rapid.Int64Range(1, 30).Draw(t, "trials"),
 			}
+			switch rapid.SampledFrom([]string{"none", "none", "own", "shared"}).Draw(t, "budget") {
+			case "own":
+				trials := rapid.Int64Range(1, 20).Draw(t, "budget of trials")
+				w.sweeps[id].Budget = &sweep.BudgetState{Number: int64(id[0]), Budget: sweep.Budget{Trials: trials}}
+			case "shared":
+				w.sweeps[id].Budget = &w.shared
+			}
 			w.classes[id] = []string{"t", "u", "nobody"}
 			w.tell(Changed{})
 		},
@@ -136,6 +143,9 @@ func (w *world) peace(t *rapid.T) {
 	}
 	for _, id := range sortedKeys(w.sweeps) {
 		w.sweeps[id].State = sweep.SweepActive
+		if budget := w.sweeps[id].Budget; budget != nil {
+			budget.Trials = 0 // no bound
+		}
 	}
 	for _, id := range sortedKeys(w.workers) {
 		for w.end(id) {

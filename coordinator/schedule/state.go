@@ -155,7 +155,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 // decide appends the actions of the first stage of the cycle that has any. Later stages depend on
 // their outcome.
 func (s *State) decide() {
-	if s.read() || s.write() || s.requeue() || s.fail() {
+	if s.read() || s.write() || s.requeue() || s.fail() || s.exhaust() {
 		return
 	}
 	s.withdraw()
@@ -207,6 +207,7 @@ func (s *State) read() bool {
 		s.looked, s.staleAll = s.now, false
 		s.do(Read{})
 	case len(s.touched) > 0:
+		s.sharers(s.touched)
 		s.do(Read{Sweeps: sortedKeys(s.touched)})
 	default:
 		return false

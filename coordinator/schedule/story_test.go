@@ -22,6 +22,9 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 //
 //	start window=N page=N [exclusive]           a coordinator starts
 //	sweep ID [pool=P] [priority=N] [unwritten=N] [classes=T,U] [TRAINER=PENDING[+RUNNING]]…
+//	                                            … [budget=TRIALS] [hours=N] [shared]: a budget
+//	budget ID TRIALS HOURS                      changes it, and resumes the sweep
+//	spend ID HOURS                              its trials have taken so long
 //	priority ID N
 //	worker ID offers=T,U [slots=N] [pool=P] [draining]
 //	gone ID…, silent ID…                        workers end, or are not heard of any more
@@ -150,6 +153,18 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 	switch name {
 	case "sweep":
 		w.defineSweep(t, id, o)
+	case "budget":
+		b := w.sweeps[id]
+		hours, err := strconv.Atoi(rest[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Budget.Trials, b.State = int64(times), sweep.SweepActive
+		b.Budget.Time = time.Duration(hours) * time.Hour
+		w.tell(Changed{})
+	case "spend":
+		w.sweeps[id].Budget.SpentTime += time.Duration(times) * time.Hour
+		w.tell(Changed{})
 	case "priority":
 		w.sweeps[id].Priority = times
 		w.tell(Changed{})
@@ -226,9 +241,16 @@ func (w *world) defineSweep(t *testing.T, id string, o settings) {
 		Sweep: id, Pool: o.text("pool", "cpu"), Priority: o.number(t, "priority", 0), State: sweep.SweepActive,
 		Grids: 1, Unwritten: int64(o.number(t, "unwritten", 0)),
 	}
+	if trials, hours := o.number(t, "budget", 0), o.number(t, "hours", 0); trials+hours > 0 {
+		w.sweeps[id].Budget = &sweep.BudgetState{Number: int64(len(w.sweeps) + 1),
+			Budget: sweep.Budget{Trials: int64(trials), Time: time.Duration(hours) * time.Hour}}
+	}
+	if o["shared"] != nil {
+		w.sweeps[id].Budget = &w.shared
+	}
 	w.classes[id] = o["classes"]
 	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if slices.Contains([]string{"pool", "priority", "unwritten", "classes"}, name) {
+		if slices.Contains([]string{"pool", "priority", "unwritten", "classes", "budget", "hours", "shared"}, name) {
 			continue
 		}
 		class := slices.Index(w.classes[id], name)

@@ -29,7 +29,7 @@ func (s *State) left(backlogs []sweep.Backlog, all bool) {
 			sw = &sweepState{}
 			s.sweeps[b.Sweep] = sw
 			s.reassign(b.Pool)
-		case sw.Priority != b.Priority || sw.Grids != b.Grids || begins(&sw.Backlog, &b):
+		case sw.Priority != b.Priority || sw.Grids != b.Grids || begins(&sw.Backlog, &b), spends(&sw.Backlog, &b):
 			s.reassign(b.Pool)
 		}
 		sw.Backlog = b
@@ -44,6 +44,11 @@ func (s *State) left(backlogs []sweep.Backlog, all bool) {
 func begins(before, now *sweep.Backlog) bool {
 	has := func(c sweep.ClassBacklog) bool { return c.Pending+c.Queued+c.Running > 0 }
 	return !slices.ContainsFunc(before.Classes, has) && slices.ContainsFunc(now.Classes, has)
+}
+
+// spends reports whether a budget is used up now that was not before. Then the jobs in queues are withdrawn.
+func spends(before, now *sweep.Backlog) bool {
+	return now.Budget != nil && now.Budget.Spent() && (before.Budget == nil || !before.Budget.Spent())
 }
 
 // reassign assigns the jobs in a pool's queues again, so that a new sweep, or one with another
@@ -104,7 +109,7 @@ func (s *State) write() bool {
 // writable reports whether further rows of a sweep may be written. It bounds the rows that no
 // worker can run, to one page while there is no worker.
 func (s *State) writable(sw *sweepState) bool {
-	if sw.Unwritten == 0 {
+	if sw.Unwritten == 0 || sw.free() == 0 {
 		return false
 	}
 	most := s.options.Page

@@ -58,7 +58,7 @@ func (s *State) blocking(q Queue, state *queueState) (ids []string) {
 	others := s.ordered(q.Pool)
 	for id, has := range state.jobs {
 		own := s.sweeps[id]
-		blocks := own == nil // it is over, or paused
+		blocks := own == nil || own.Budget != nil && own.Budget.Spent() // it is over, paused, or may use no more
 		for _, other := range others {
 			if own == nil || other == own || other.Priority < own.Priority || !s.couldUse(state, other) {
 				continue
@@ -75,6 +75,9 @@ func (s *State) blocking(q Queue, state *queueState) (ids []string) {
 
 // couldUse reports whether a sweep has pending trials for a queue, or may have unwritten ones.
 func (s *State) couldUse(state *queueState, sw *sweepState) bool {
+	if sw.free() == 0 {
+		return false
+	}
 	for i := range sw.Classes {
 		if class := &sw.Classes[i]; class.Pending > 0 && state.meets(class) {
 			return true

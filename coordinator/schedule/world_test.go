@@ -49,6 +49,8 @@ type world struct {
 	commands    int64
 	// steps are all that were taken.
 	steps []step
+	// shared is a budget that sweeps share.
+	shared sweep.BudgetState
 	// unjust is since when jobs of a queue could have started elsewhere.
 	unjust map[Queue]time.Time
 }
@@ -97,6 +99,7 @@ func newWorld(window, page int, exclusive bool) *world {
 		held:    map[string][]func(){},
 		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
 		unjust: map[Queue]time.Time{},
+		shared: sweep.BudgetState{Number: 1, Budget: sweep.Budget{Name: "shared", Trials: 12}},
 	}
 	w.draw, w.heartbeatAt = func(int) int { return 0 }, noon.Add(5*time.Second)
 	return w
@@ -118,6 +121,11 @@ func (w *world) add(id string, class int, state sweep.State) {
 func (w *world) backlog(id string) sweep.Backlog {
 	b := *w.sweeps[id]
 	b.Classes = nil
+	if b.Budget != nil {
+		budget := *b.Budget
+		budget.Active = w.active(b.Budget)
+		b.Budget = &budget
+	}
 	for class, trainer := range w.classes[id] {
 		b.Classes = append(b.Classes, sweep.ClassBacklog{Class: class,
 			Requirement: sweep.Requirement{Trainer: trainer}})
@@ -141,6 +149,23 @@ func (w *world) backlog(id string) sweep.Backlog {
 		b.Classes = nil
 	}
 	return b
+}
+
+// active counts the queued and running trials of the sweeps that have a budget.
+func (w *world) active(budget *sweep.BudgetState) (n int64) {
+	for _, t := range w.trials {
+		if b := w.sweeps[t.id.Sweep]; b != nil && b.Budget == budget && (t.state == sweep.Queued || t.state == sweep.Running) {
+			n++
+		}
+	}
+	return n
+}
+
+// spend notes that a trial has run to an end.
+func (w *world) spend(id sweep.TrialID) {
+	if b := w.sweeps[id.Sweep]; b != nil && b.Budget != nil {
+		b.Budget.SpentTrials++
+	}
 }
 
 // tell has the state take steps until there is nothing to do but wait.
@@ -281,6 +306,8 @@ func (w *world) databases(a Action, failed bool) Fact {
 		}
 	case Suspend:
 		w.sweeps[a.Sweep].State = sweep.SweepPaused
+	case Exhaust:
+		w.sweeps[a.Sweep].State = sweep.SweepPaused
 	case Dispatch:
 		return w.dispatch(a)
 	case Fail, Explain:
@@ -376,6 +403,11 @@ func (w *world) check() {
 		}
 		if since, known := w.unjust[q]; known && w.now.Sub(since) > LookInterval+deliveredGrace {
 			w.fail("no job waits while workers elsewhere are idle", "sweeps %v in queue %s", ids, w.names[q])
+		}
+	}
+	for id, b := range w.sweeps {
+		if b.Budget != nil && b.Budget.Trials > 0 && b.Budget.SpentTrials+w.active(b.Budget) > b.Budget.Trials {
+			w.fail("no budget is exceeded", "sweep %s has used %+v", id, *b.Budget)
 		}
 	}
 	for _, n := range w.state.underway {
@@ -492,6 +524,7 @@ func (w *world) end(id string) bool {
 	if t.state == sweep.Queued || t.state == sweep.Running {
 		t.state = sweep.Completed
 		w.ended++
+		w.spend(t.id)
 	}
 	w.tell(Heard{[]sweep.TrialID{t.id}})
 	return true
@@ -544,6 +577,9 @@ func (w *world) cancel(id string, indices ...int64) {
 		if t.id.Sweep != id || len(indices) > 0 && !slices.Contains(indices, t.id.Index) || t.state == sweep.Completed {
 			continue
 		}
+		if t.state == sweep.Running {
+			w.spend(t.id)
+		}
 		if t.state != sweep.Pending {
 			f.Active = append(f.Active, t.id)
 		}
@@ -574,6 +610,8 @@ func (w *world) show(a Action) string {
 		return fmt.Sprintf("fail %d", len(a.Failures))
 	case Suspend:
 		return fmt.Sprintf("suspend %s: %v", a.Sweep, a.Err)
+	case Exhaust:
+		return fmt.Sprintf("exhaust %s: %s", a.Sweep, a.Reason)
 	case Explain:
 		return strings.TrimSpace(fmt.Sprintf("explain %s waiting=%v %s", a.Sweep, a.Waiting, a.Reason))
 	case Dispatch:

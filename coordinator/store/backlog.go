@@ -15,8 +15,9 @@ const backlog = `SELECT s.sweep_id, s.pool, s.priority, s.state, s.waiting,
 		(SELECT count(*) FROM grids AS g WHERE g.sweep_no = s.sweep_no),
 		(SELECT CAST(coalesce(sum(g.points - g.written), 0) AS bigint) FROM grids AS g
 		WHERE g.sweep_no = s.sweep_no AND NOT g.cancelled),
+		` + budgetColumns + `,
 		coalesce(c.class_no, -1), c.requirement, coalesce(c.pending, 0), coalesce(c.queued, 0), coalesce(c.running, 0)
-	FROM sweeps AS s LEFT JOIN classes AS c USING (sweep_no) WHERE `
+	FROM sweeps AS s LEFT JOIN budgets AS b USING (budget_no) LEFT JOIN classes AS c USING (sweep_no) WHERE `
 
 // Backlog implements sweep.Store.
 func (s *Store) Backlog(ctx context.Context, ids ...string) (backlogs []sweep.Backlog, err error) {
@@ -30,10 +31,14 @@ func (s *Store) Backlog(ctx context.Context, ids ...string) (backlogs []sweep.Ba
 			var c sweep.ClassBacklog
 			var waiting bool
 			var requirement []byte
-			if err := row.Scan(&b.Sweep, &b.Pool, &b.Priority, (*string)(&b.State), &waiting, &b.Grids, &b.Unwritten,
-				&c.Class, &requirement, &c.Pending, &c.Queued, &c.Running); err != nil {
+			var budget budgetRow
+			columns := append([]any{&b.Sweep, &b.Pool, &b.Priority, (*string)(&b.State), &waiting, &b.Grids,
+				&b.Unwritten}, budget.columns()...)
+			columns = append(columns, &c.Class, &requirement, &c.Pending, &c.Queued, &c.Running)
+			if err := row.Scan(columns...); err != nil {
 				return err
 			}
+			b.Budget = budget.state()
 			b.State = stateOf(b.State, waiting)
 			if n := len(backlogs); n == 0 || backlogs[n-1].Sweep != b.Sweep {
 				backlogs = append(backlogs, b)

@@ -28,15 +28,20 @@ func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Su
 		var number int64
 		spec := &submission.Spec
 		made := t.one([]any{&number},
-			`INSERT INTO sweeps (sweep_id, name, trainer, pool, priority, state, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6) ON CONFLICT (sweep_id) DO NOTHING RETURNING sweep_no`,
-			id, spec.Name, spec.Trainer, spec.Pool, spec.Priority, t.now)
+			`INSERT INTO sweeps (sweep_id, name, trainer, pool, priority, state, created_at, updated_at, asked_by,
+				purpose)
+			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6, $7, $8) ON CONFLICT (sweep_id) DO NOTHING RETURNING sweep_no`,
+			id, spec.Name, spec.Trainer, spec.Pool, spec.Priority, t.now, submission.AskedBy,
+			cmp.Or(submission.Purpose, spec.Description))
 		if !made {
 			t.sameSweep(id, submission, points)
 			t.answer(submission.Key, t.number(id), 0)
 			return
 		}
 		t.run(`INSERT INTO counters (sweep_no) VALUES ($1)`, number)
+		if spec.Budget != nil {
+			t.insertBudget(number, spec.Budget)
+		}
 		t.insertGrid(number, 0, 0, submission, points)
 		t.describeMetrics(newComparison(number, submission))
 		t.finish(number)
@@ -211,11 +216,15 @@ func (t *transaction) sweeps(submissions, where string, args ...any) (records []
 		var grid sweep.GridRecord
 		var waiting bool
 		var submission []byte
-		if err := row.Scan(&record.ID, &record.Name, &record.Trainer, &record.Pool, &record.Priority,
-			(*string)(&record.State), &waiting, &record.Reason, &record.CreatedAt, &record.UpdatedAt, &grid.Ordinal,
-			&grid.First, &grid.Points, &grid.Cursor, &grid.Cancelled, &submission); err != nil {
+		var budget budgetRow
+		columns := append([]any{&record.ID, &record.Name, &record.Trainer, &record.Pool, &record.Priority,
+			(*string)(&record.State), &waiting, &record.Reason, &record.CreatedAt, &record.UpdatedAt, &record.AskedBy,
+			&record.Purpose, &grid.Ordinal, &grid.First, &grid.Points, &grid.Cursor, &grid.Cancelled, &submission},
+			budget.columns()...)
+		if err := row.Scan(columns...); err != nil {
 			return err
 		}
+		record.Budget = budget.state()
 		if err := json.Unmarshal(submission, &grid.Submission); err != nil {
 			return fmt.Errorf("submission %d of sweep %s: %w", grid.Ordinal, record.ID, err)
 		}
@@ -227,8 +236,10 @@ func (t *transaction) sweeps(submissions, where string, args ...any) (records []
 		last.Grids = append(last.Grids, grid)
 		return nil
 	}, `SELECT s.sweep_id, s.name, s.trainer, s.pool, s.priority, s.state, s.waiting, s.reason, s.created_at,
-			s.updated_at, g.ordinal, g.first_index, g.points, g.written, g.cancelled, `+submissions+`
-		FROM sweeps AS s JOIN grids AS g USING (sweep_no) WHERE s.deleted_at IS NULL AND `+where+`
+			s.updated_at, s.asked_by, s.purpose, g.ordinal, g.first_index, g.points, g.written, g.cancelled,
+			`+submissions+`, `+budgetColumns+`
+		FROM sweeps AS s JOIN grids AS g USING (sweep_no) LEFT JOIN budgets AS b USING (budget_no)
+		WHERE s.deleted_at IS NULL AND `+where+`
 		ORDER BY s.sweep_no DESC, g.ordinal`, args...)
 	return records
 }
@@ -267,6 +278,14 @@ func (s *Store) SetWaiting(ctx context.Context, id string, waiting bool, reason 
 		t.run(`UPDATE sweeps SET waiting = $1, reason = $2, updated_at = $3
 			WHERE sweep_no = $4 AND state = 'active'
 			AND (waiting <> $1 OR reason <> $2)`, waiting, ledger.CleanTail(reason), t.now, number)
+	})
+}
+
+// Suspend implements sweep.Store.
+func (s *Store) Suspend(ctx context.Context, id, reason string) error {
+	return s.updateSweep(ctx, "pause", id, func(t *transaction, number int64) {
+		t.run(`UPDATE sweeps SET state = 'paused', waiting = FALSE, reason = $1, updated_at = $2
+			WHERE sweep_no = $3 AND state = 'active'`, ledger.CleanTail(reason), t.now, number)
 	})
 }
 

@@ -48,6 +48,11 @@ func (t *transaction) move(from, to sweep.State, text string, args ...any) (move
 		ledger.Count(deltas.Of(c), to, n)
 	}
 	t.count(deltas)
+	if from == sweep.Running && to == sweep.Cancelled { // otherwise they have not run, or an event ends them
+		for c, n := range totals {
+			t.spendTrials(c.Sweep, n)
+		}
+	}
 	return moved
 }
 

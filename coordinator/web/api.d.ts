@@ -45,6 +45,8 @@ export interface SweepItem {
   priority: number;
   state: string;
   reason?: string;
+  asked_by?: string;
+  purpose?: string;
   points: number;
   created_at: string;
   progress: Progress;

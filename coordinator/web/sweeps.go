@@ -17,6 +17,8 @@ type sweepItem struct {
 	Priority  int              `json:"priority"`
 	State     sweep.SweepState `json:"state"`
 	Reason    string           `json:"reason,omitempty"`
+	AskedBy   string           `json:"asked_by,omitempty"`
+	Purpose   string           `json:"purpose,omitempty"`
 	Points    int64            `json:"points"`
 	CreatedAt time.Time        `json:"created_at"`
 	UpdatedAt time.Time        `json:"updated_at"`
@@ -27,7 +29,8 @@ func (s *Server) item(ctx context.Context, record *sweep.SweepRecord) (sweepItem
 	progress, err := s.options.Store.Progress(ctx, record.ID)
 	return sweepItem{
 		ID: record.ID, Name: record.Name, Trainer: record.Trainer, Pool: record.Pool, Priority: record.Priority,
-		State: record.State, Reason: record.Reason, Points: record.Points(), CreatedAt: record.CreatedAt,
+		State: record.State, Reason: record.Reason, AskedBy: record.AskedBy, Purpose: record.Purpose,
+		Points: record.Points(), CreatedAt: record.CreatedAt,
 		UpdatedAt: record.UpdatedAt, Progress: progress,
 	}, err
 }

@@ -96,7 +96,7 @@ func LocateTrainer(name string, data []byte, err error) error {
 var (
 	keys = []string{
 		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
-		"zip", "when", "exclude", "run_cap", "select", "limits", "artifacts", "requires",
+		"zip", "when", "exclude", "run_cap", "select", "limits", "budget", "artifacts", "requires",
 		"program", "command", "files", "project", "entity", "seed", "early_terminate",
 	}
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
@@ -174,6 +174,7 @@ func (d *decoder) decode(data []byte) {
 	d.decodeScript()
 	d.noteIgnored()
 	d.decodeLimits()
+	d.decodeBudget()
 	d.decodeRequires()
 	d.decodeParameters()
 	d.decodeReplicates()

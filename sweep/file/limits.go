@@ -1,12 +1,59 @@
 package file
 
-import "time"
+import (
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"sweep/sweep"
+)
 
 // Bounds of limits.
 const (
 	maxAttempts = 1000
 	maxPoints   = 1_000_000
+	maxBudget   = 1_000_000_000
 )
+
+// duration reads a duration.
+func (d *decoder) duration(n *yaml.Node, path, text string) time.Duration {
+	duration, err := time.ParseDuration(text)
+	if err != nil || duration <= 0 {
+		d.fail(at(n), path, "must be a duration with its unit, as in 90s, 10m or 1h30m, not %s", shorten(text))
+	}
+	return duration
+}
+
+// decodeBudget reads what all trials together may use.
+func (d *decoder) decodeBudget() {
+	entries, ok := d.section("budget")
+	if !ok {
+		return
+	}
+	budget := &sweep.Budget{}
+	for _, e := range entries {
+		path := join("budget", e.key)
+		switch e.key {
+		case "trials":
+			budget.Trials, _ = d.integer(e.value, path, 1, maxBudget)
+		case "time":
+			text, ok := d.text(e.value, path)
+			if !ok {
+				break
+			}
+			if budget.Time = d.duration(e.value, path, text); budget.Time > 0 && budget.Time < time.Second {
+				d.fail(at(e.value), path, "must be a second or more, not %s", shorten(text))
+			}
+		default:
+			d.failName(e.where, clip(path), "is not a budget", e.key, []string{"trials", "time"})
+		}
+	}
+	if len(entries) == 0 {
+		d.fail(at(d.top["budget"].value), "budget", "needs trials, time, or both")
+		return
+	}
+	d.file.Spec.Budget = budget
+}
 
 func (d *decoder) decodeLimits() {
 	entries, ok := d.section("limits")
@@ -22,12 +69,7 @@ func (d *decoder) decodeLimits() {
 			if !ok {
 				break
 			}
-			timeout, err := time.ParseDuration(text)
-			if err != nil || timeout <= 0 {
-				d.fail(at(e.value), path, "must be a duration with its unit, as in 90s, 10m or 1h30m, not %s",
-					shorten(text))
-			}
-			limits.Timeout = timeout
+			limits.Timeout = d.duration(e.value, path, text)
 		case "attempts":
 			attempts, _ := d.integer(e.value, path, 1, maxAttempts)
 			limits.Attempts = int(attempts)

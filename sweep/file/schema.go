@@ -110,6 +110,15 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"type": "object", "additionalProperties": false,
 			"properties": limitsSchema(),
 		}, "What a trial may take."),
+		"budget": documented(object{
+			"type": "object", "additionalProperties": false, "minProperties": 1,
+			"properties": object{
+				"trials": documented(object{"type": "integer", "minimum": 1, "maximum": maxBudget},
+					"How many trials may run to an end. Reused results cost nothing."),
+				"time": documented(object{"type": "string", "pattern": durationPattern},
+					"How long the executions of trials may take together, as in 90m or 3h."),
+			},
+		}, "What all trials together may use. When it is used up, the sweep is paused, and sweep budget raises it."),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
 			"properties": object{
@@ -146,10 +155,13 @@ func declare(description *sweep.Description, parameters, match, parameterName, m
 	metricName["enum"] = metrics
 }
 
+// durationPattern is the form of durations.
+const durationPattern = `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`
+
 // limitsSchema describes the keys of limits.
 func limitsSchema() object {
 	return object{
-		"timeout": documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`},
+		"timeout": documented(object{"type": "string", "pattern": durationPattern},
 			"How long an execution may take, as in 90s, 10m, 1h30m."),
 		"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
 			"default": sweep.DefaultAttempts}, "How many executions may fail by the trial's own fault."),

@@ -107,6 +107,12 @@ func (c *Client) Retry(ctx context.Context, id string) (trials int64, err error)
 	return a.Trials, err
 }
 
+// SetBudget changes what a sweep may use.
+func (c *Client) SetBudget(ctx context.Context, id string, budget sweep.Budget) error {
+	_, err := budgetSweep.ask(ctx, c, budgetRequest{sweepRef{id}, budget})
+	return err
+}
+
 // SetPriority changes a sweep's priority.
 func (c *Client) SetPriority(ctx context.Context, id string, priority int) error {
 	_, err := prioritizeSweep.ask(ctx, c, priorityRequest{sweepRef{id}, priority})

@@ -41,6 +41,8 @@ type Controller interface {
 	// Retry returns how many trials were requeued.
 	Retry(ctx context.Context, id string) (trials int64, err error)
 	SetPriority(ctx context.Context, id string, priority int) error
+	// SetBudget changes what a sweep, and those that share its budget, may use.
+	SetBudget(ctx context.Context, id string, budget sweep.Budget) error
 	// Delete removes a sweep that does not run. Prune removes data of ended sweeps that the
 	// retention does not keep.
 	Delete(ctx context.Context, id string) (sweep.Removed, error)

@@ -97,6 +97,10 @@ func (b *backend) SetPriority(ctx context.Context, id string, p int) error {
 	return b.call(ctx, "priority %s %d", id, p)
 }
 
+func (b *backend) SetBudget(ctx context.Context, id string, budget sweep.Budget) error {
+	return b.call(ctx, "budget %s %v", id, budget)
+}
+
 func (b *backend) Delete(ctx context.Context, id string) (sweep.Removed, error) {
 	return sweep.Removed{Sweeps: 1, Trials: 9}, b.call(ctx, "delete %s", id)
 }
@@ -320,6 +324,9 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	}
 	problem := errors.New("the disk\nis full")
 	b.problem.Store(&problem)
+	if err := c.SetBudget(ctx, "s", sweep.Budget{Trials: 4, Time: time.Hour}); err != nil {
+		t.Error(err)
+	}
 	if err := c.SetPriority(ctx, "s", -2); err != nil {
 		t.Error(err)
 	}
@@ -339,7 +346,7 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 		t.Errorf("%v; the problem that is over: %v", err, c.Problem())
 	}
 	want := []string{"submit grid 10485760 true", "extend s grid", "cancel s", "retry s", "cancel s [1 2]",
-		"retry s [3]", "pause s", "resume s", "priority s -2", "delete s", "prune 7", "sweep s"}
+		"retry s [3]", "pause s", "resume s", "budget s 4 trials, 1h", "priority s -2", "delete s", "prune 7", "sweep s"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
 	}

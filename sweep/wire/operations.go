@@ -34,6 +34,10 @@ type (
 		sweepRef
 		Priority int `json:"priority,omitempty"`
 	}
+	budgetRequest struct {
+		sweepRef
+		Budget sweep.Budget `json:"budget"`
+	}
 	pruneRequest struct {
 		Keep *sweep.Retention `json:"keep,omitempty"`
 	}
@@ -138,6 +142,11 @@ var (
 		name: "priority", purpose: "change the priority of a sweep",
 		answer: done(func(ctx context.Context, c Controller, q *priorityRequest) error {
 			return c.SetPriority(ctx, q.Sweep, q.Priority)
+		})})
+	budgetSweep = define(operation[budgetRequest, none]{
+		name: "budget", purpose: "change what a sweep may use",
+		answer: done(func(ctx context.Context, c Controller, q *budgetRequest) error {
+			return c.SetBudget(ctx, q.Sweep, q.Budget)
 		})})
 	deleteSweep = define(operation[sweepRef, sweep.Removed]{
 		name: "delete", purpose: "remove a sweep that does not run",

@@ -399,6 +399,7 @@ func TestRoles(t *testing.T) {
 		"cancel":   func(c *wire.Client) error { _, err := c.Cancel(ctx, "s"); return err },
 		"retry":    func(c *wire.Client) error { _, err := c.Retry(ctx, "s"); return err },
 		"priority": func(c *wire.Client) error { return c.SetPriority(ctx, "s", 1) },
+		"budget":   func(c *wire.Client) error { return c.SetBudget(ctx, "s", sweep.Budget{Trials: 1}) },
 		"delete":   func(c *wire.Client) error { _, err := c.Delete(ctx, "s"); return err },
 		"prune":    func(c *wire.Client) error { _, err := c.Prune(ctx, sweep.Retention{}); return err },
 		"cancel trials": func(c *wire.Client) error {

@@ -44,6 +44,7 @@ func TestControlVectors(t *testing.T) {
 		func() { _, err := client.Cancel(ctx, "s"); none(err) },
 		func() { _, err := client.Retry(ctx, "s"); none(err) },
 		func() { none(client.SetPriority(ctx, "s", -3)) },
+		func() { none(client.SetBudget(ctx, "s", sweep.Budget{Trials: 4, Time: time.Hour})) },
 		func() { _, err := client.Delete(ctx, "s"); none(err) },
 		func() { _, err := client.Prune(ctx, sweep.Retention{Events: time.Unix(5, 0).UTC()}); none(err) },
 		func() { _, err := client.CancelNamed(ctx, "s", []int64{1, 2}); none(err) },

@@ -27,6 +27,8 @@ type Execution struct {
 	// New is set if the store does not have it yet.
 	New     bool
 	changed bool
+	// unended is set if it had not ended before these events.
+	unended bool
 }
 
 // keepLog keeps the end of a log.
@@ -56,7 +58,7 @@ func (l *Ledger) execution(event *sweep.Event, trial *Trial, at time.Time) *Exec
 	if execution == nil {
 		execution = &Execution{
 			Trial: trial, ID: key.execution, Worker: cleanText(event.Worker), StartedAt: at,
-			Outcome: sweep.ExecutionRunning, New: true,
+			Outcome: sweep.ExecutionRunning, New: true, unended: true,
 		}
 		if !event.Started.IsZero() {
 			execution.StartedAt = event.Started.UTC()

@@ -12,6 +12,8 @@ type Trial struct {
 	Key   int64
 	ID    sweep.TrialID
 	Class Class
+	// Budget is the store's key of the budget that it uses, 0 if there is none.
+	Budget int64
 	// Point is the store's key of its grid point, Seed its seed, 0 if it has none.
 	Point, Seed int64
 	// State and the fields up to Execution are columns of the trial.

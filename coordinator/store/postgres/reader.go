@@ -62,7 +62,7 @@ var readerSettings = map[string]string{
 // readable are the tables and views that queries of users may read; a relation
 // that is not named is not for them.
 var readable = []string{
-	"sweeps", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions",
+	"sweeps", "budgets", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions",
 	"reproducibility_faults",
 	"scores", "metrics", "metric_names", "point_aggregates", "groups", "unscored", "cluster", "classes",
 	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts",

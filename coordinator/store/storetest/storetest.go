@@ -52,6 +52,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Increments", testIncrements},
 		{"Quarantine", testQuarantine},
 		{"Cancel", testCancel},
+		{"Budget", testBudget},
 		{"Reuse", testReuse},
 		{"Retention", testRetention},
 		{"Artifacts", testArtifacts},
