@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 
 	"sweep/coordinator"
 	"sweep/sweep"
@@ -67,5 +68,5 @@ func sameSweep(record *sweep.SweepRecord, now *sweep.Submission) bool {
 	old := &record.Grids[0].Submission
 	return old.Source == now.Source && old.Description.Name == now.Description.Name &&
 		old.Description.ResultVersion == now.Description.ResultVersion && maps.Equal(old.Datasets, now.Datasets) &&
-		old.Spec.Cap == now.Spec.Cap && (old.Spec.Random != nil) == (now.Spec.Random != nil)
+		old.Spec.Cap == now.Spec.Cap && reflect.DeepEqual(old.Spec.Random, now.Spec.Random)
 }

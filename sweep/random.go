@@ -11,19 +11,23 @@ import (
 // name of the parameter alone, not on other parameters or the number of points.
 type Random struct {
 	Seed int64 `json:"seed"`
+	// Sobol has the points be those of a scrambled Sobol sequence, which cover the space more
+	// evenly than independent ones. Each axis with more than one value is the next dimension: a
+	// draw depends on that, too.
+	Sobol bool `json:"sobol,omitempty"`
 	// Replicated says that the last axis is not drawn: each draw is taken with all its values.
 	Replicated bool `json:"replicated,omitempty"`
 }
 
-// ErrEndless says that a random search has no end: Spec.Cap gives it one.
-var ErrEndless = errors.New("a random search has no end by itself: run_cap says how many trials it has, as in " +
-	"run_cap: 20")
+// ErrEndless says that a search that draws its points has no end: Spec.Cap gives it one.
+var ErrEndless = errors.New("a search that draws its points has no end by itself: run_cap says how many trials it " +
+	"has, as in run_cap: 20")
 
-// ErrExcluded says that a random search has exclusions.
-var ErrExcluded = errors.New("leaves points out of a grid, and a random search has none: leave the values out of " +
-	"their lists, or write method: grid")
+// ErrExcluded says that a search that draws its points has exclusions.
+var ErrExcluded = errors.New("leaves points out of a grid, and a search that draws its points has none: leave the " +
+	"values out of their lists, or write method: grid")
 
-// sampler draws the points of a random search.
+// sampler draws the points of a random or Sobol search.
 type sampler struct {
 	seed uint64
 	axes []sampledAxis
@@ -39,6 +43,13 @@ type sampler struct {
 type sampledAxis struct {
 	Axis
 	name uint64
+	// sobol is its dimension of a Sobol search; nil if draws are independent or all the same.
+	sobol *directions
+}
+
+// varies reports whether draws of the axis can differ.
+func (a *sampledAxis) varies() bool {
+	return a.Parameters[0].Values.Distribution != nil || a.Len() > 1
 }
 
 // newRandomGrid is NewGrid for a spec with Random.
@@ -65,13 +76,49 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 	for _, axis := range spec.Axes {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(axis.Parameters[0].Name)) // a hash takes everything
-		s.axes = append(s.axes, sampledAxis{axis, h.Sum64()})
+		s.axes = append(s.axes, sampledAxis{Axis: axis, name: h.Sum64()})
 	}
 	if spec.Random.Replicated {
 		s.replicates = s.axes[len(s.axes)-1].Len()
 	}
+	if spec.Random.Sobol {
+		if err := s.placeDimensions(spec); err != nil {
+			return nil, err
+		}
+	}
 	g.random, g.count, g.total, g.product = s, spec.Cap, spec.Cap, spec.Cap
 	return g, nil
+}
+
+// placeDimensions gives each axis that is drawn and varies a dimension of the Sobol sequence, in
+// order.
+func (s *sampler) placeDimensions(spec *Spec) error {
+	drawn := s.axes
+	if spec.Random.Replicated {
+		drawn = drawn[:len(drawn)-1]
+	}
+	var varying []*sampledAxis
+	for i := range drawn {
+		if drawn[i].varies() {
+			varying = append(varying, &drawn[i])
+		}
+	}
+	if len(varying) > SobolDimensions {
+		return refused(varying[SobolDimensions].Parameters[0].Name, "is number %d of the parameters that vary, and a "+
+			"Sobol search has at most %d: give some of them one value, or write method: random",
+			SobolDimensions+1, SobolDimensions)
+	}
+	if spec.Cap > 1<<sobolBits {
+		return ErrSobolPoints
+	}
+	dimensions, err := sobolDirections(len(varying))
+	if err != nil {
+		return err
+	}
+	for i, axis := range varying {
+		axis.sobol = &dimensions[i]
+	}
+	return nil
 }
 
 // at draws the point with the given index.
@@ -84,7 +131,7 @@ func (s *sampler) at(index int64) Parameters {
 			point[axis.Parameters[0].Name] = axis.Parameters[0].Values.At(replicate)
 			continue
 		}
-		u := share(s.seed, uint64(draw), axis.name)
+		u := s.share(uint64(draw), axis)
 		for _, p := range axis.Parameters {
 			point[p.Name] = p.Values.Quantile(u)
 		}
@@ -97,13 +144,21 @@ func (s *sampler) at(index int64) Parameters {
 	return point
 }
 
-// share returns a number above 0 and below 1 that looks random.
-func share(seed, draw, name uint64) float64 {
-	h := mix(name + 0x9e3779b97f4a7c15*(draw+1))
-	h = mix(h ^ mix(seed+0x9e3779b97f4a7c15))
-	const digits = 52
-	return (float64(h>>(64-digits)) + 0.5) / (1 << digits)
+// share returns a number above 0 and below 1: a coordinate of the Sobol point, or one that looks
+// random.
+func (s *sampler) share(draw uint64, axis *sampledAxis) float64 {
+	key := mix(s.seed + golden)
+	var h uint64
+	if axis.sobol != nil {
+		h = scramble(axis.sobol.at(draw), mix(axis.name^key))
+	} else {
+		h = mix(mix(axis.name+golden*(draw+1))^key) >> (64 - sobolBits)
+	}
+	return (float64(h) + 0.5) / (1 << sobolBits)
 }
+
+// golden is the increment of splitmix64's counter.
+const golden = 0x9e3779b97f4a7c15
 
 // mix is the finalizer of splitmix64 (G. L. Steele Jr., D. Lea, C. H. Flood, Fast
 // splittable pseudorandom number generators, OOPSLA 2014).

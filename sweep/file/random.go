@@ -13,7 +13,10 @@ import (
 	"sweep/sweep"
 )
 
-// decodeMethod decodes method and what belongs to a random search.
+// Methods are the values of the key method.
+var Methods = []string{"grid", "random", "sobol"}
+
+// decodeMethod decodes method and what belongs to a search that draws its points.
 func (d *decoder) decodeMethod() {
 	method, where := "grid", start
 	if n, ok := d.given("method"); ok {
@@ -29,13 +32,15 @@ func (d *decoder) decodeMethod() {
 	case "grid":
 	case "random":
 		d.file.Spec.Random = &sweep.Random{}
+	case "sobol":
+		d.file.Spec.Random = &sweep.Random{Sobol: true}
 	case "bayes":
 		d.fail(where, "method", "bayes chooses each point by the results before it, which is not done here: "+
-			"write method: random, or --method random, which draws from the same distributions, with run_cap for "+
-			"the number of trials; or method: grid")
+			"write method: random or sobol, or --method random, which draw from the same distributions, with "+
+			"run_cap for the number of trials; or method: grid")
 	default:
-		d.failName(where, "method", fmt.Sprintf("must be grid or random, not %s", shorten(method)), method,
-			[]string{"grid", "random"})
+		d.failName(where, "method", fmt.Sprintf("must be grid, random or sobol, not %s", shorten(method)), method,
+			Methods)
 	}
 	if n, ok := d.given("seed"); ok {
 		seed, ok := d.integer(n, "seed", -1<<53, 1<<53)
@@ -44,8 +49,8 @@ func (d *decoder) decodeMethod() {
 		case d.file.Spec.Random != nil:
 			d.file.Spec.Random.Seed = seed
 		case method == "grid":
-			d.fail(d.top["seed"].where, "seed", "belongs to method: random; a grid draws nothing (a parameter of "+
-				"this name belongs under parameters, and replicates gives each point several seeds)")
+			d.fail(d.top["seed"].where, "seed", "belongs to method: random or sobol; a grid draws nothing (a "+
+				"parameter of this name belongs under parameters, and replicates gives each point several seeds)")
 		}
 	}
 	if e, ok := d.top["early_terminate"]; ok {
@@ -54,7 +59,7 @@ func (d *decoder) decodeMethod() {
 	}
 }
 
-// checkRandom refuses what a random search cannot have: no end, and exclusions.
+// checkRandom refuses what a search that draws its points cannot have: no end, and exclusions.
 func (d *decoder) checkRandom() {
 	if d.file.Spec.Random == nil {
 		return

@@ -65,9 +65,9 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"The pool of workers that runs the trials."),
 		"priority": documented(object{"type": "integer", "default": 0}, "Active sweeps with a larger "+
 			"priority run first."),
-		"method": documented(object{"enum": []string{"grid", "random"}}, "grid runs every grid "+
-			"point; random draws run_cap points from W&B's distributions."),
-		"seed": documented(object{"type": "integer", "default": 0}, "For method: random: another seed "+
+		"method": documented(object{"enum": Methods}, "grid runs every grid point; random draws run_cap points from "+
+			"W&B's distributions; sobol draws those of a scrambled Sobol sequence, which are more even."),
+		"seed": documented(object{"type": "integer", "default": 0}, "For method: random or sobol: another seed "+
 			"draws other points."),
 		"program": text("The program that is run for each trial, as in train.py."),
 		"command": documented(object{"type": "array", "minItems": 1,
