@@ -282,6 +282,35 @@ func TestKilledAgentServerGoesOn(t *testing.T) {
 	}
 }
 
+// With --nats the same tools change a cluster, whose coordinator holds it to the budget.
+func TestAgentOnCluster(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	c := newCluster(t)
+	c.start("coordinator", "coordinator")
+	c.start("worker", "worker", "--slots", "2")
+	c.answered()
+	cmd := c.program(t.TempDir(), "mcp", "--allow-changes", "--budget", "8 trials")
+	cmd.Stderr = t.Output()
+	a := connectAgent(t, cmd, &mcp.CommandTransport{Command: cmd, TerminateDuration: patience})
+	submitted := call[submitAnswer](a, "submit", object{"file": agentFile, "purpose": "on a cluster"})
+	var status statusAnswer
+	await(t, "the budget to be used up", func() bool {
+		status = call[statusAnswer](a, "status", object{"sweep": submitted.Sweep, "wait_seconds": 10})
+		return status.State == "paused"
+	})
+	if status.Progress.Completed != 8 || !strings.Contains(status.Reason, "4 trials are left") {
+		t.Errorf("status %+v", status)
+	}
+	if cancelled := call[changeAnswer](a, "cancel", object{"sweep": submitted.Sweep}); cancelled.Trials != 0 {
+		t.Errorf("cancelled %+v", cancelled)
+	}
+	if stdout, stderr, code := c.output("budget", submitted.Sweep, "9 trials"); code != 0 ||
+		!strings.Contains(stdout, "has a budget of 9 trials") {
+		t.Errorf("budget: %d, %s%s", code, stdout, stderr)
+	}
+}
+
 // What a budget allows runs, and nothing more; a person raises it.
 func TestAgentBudget(t *testing.T) {
 	t.Parallel()
