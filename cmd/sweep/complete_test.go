@@ -34,7 +34,7 @@ func TestCompleteCommand(t *testing.T) {
 		line{args: []string{"complete", "cbf", "0", "mic"}, code: exitFailure,
 			stderr: []string{"weights are of the task classification", "task queries"}},
 		line{args: []string{"complete", "kept", "7", "mic"}, code: exitNotFound, stderr: []string{"trials are 0 to 0"}},
-		line{args: []string{"complete", "none", "0", "mic"}, code: exitNotFound, stderr: []string{"no sweep has that name"}},
+		line{args: []string{"complete", "none", "0", "mic"}, code: exitNotFound, stderr: []string{`no sweep has the name "none"`}},
 		line{args: []string{"complete", "kept", "first", "mic"}, code: exitUsage, stderr: []string{`"first"`}},
 		line{args: []string{"complete", "kept", "0"}, code: exitUsage, stderr: []string{"no prefix", "--stdin"}},
 		line{args: []string{"complete", "kept", "0", "mic", "--stdin"}, code: exitUsage, stderr: []string{"one of both"}},

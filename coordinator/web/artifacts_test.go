@@ -101,7 +101,7 @@ func TestArtifacts(t *testing.T) {
 			{"/other", http.StatusNotFound, "its sweep does not ask for it"},
 			{"/..%2F..%2Fetc%2Fpasswd", http.StatusNotFound, "not found"},
 			{"/../../4/artifacts/weights", http.StatusNotFound, "the trial is failed"},
-			{"/../../99/artifacts/weights", http.StatusNotFound, "not found"},
+			{"/../../99/artifacts/weights", http.StatusNotFound, "there is no trial 99"},
 			{"/../../x/artifacts/weights", http.StatusBadRequest, "not a trial index"},
 		} {
 			response, err := http.Get(at + refused.path)

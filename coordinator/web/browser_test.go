@@ -546,7 +546,7 @@ func TestBrowserLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	locked.Store(false)
-	b.wait("not found")
+	b.wait("no sweep has the name")
 	b.picture("deleted")
 }
 
