@@ -1,8 +1,6 @@
 package task
 
 import (
-	"slices"
-
 	"sweep/model/dataset"
 	"sweep/sweep"
 )
@@ -100,11 +98,10 @@ var fgsm = sweep.ParameterSchema{
 // classified is a data set made ready for one trial: cut into steps, and the rows to
 // train and to validate on.
 type classified struct {
+	parts
 	set             *dataset.Set
-	options         *Options
 	order           dataset.Order
 	steps, inputs   int
-	rows            [3][]int // of each part
 	train, testPart *dataset.Sequences
 }
 
@@ -118,7 +115,7 @@ func openClassification(o *Options) (Task, error) {
 
 // Classify is the classification of a data set.
 func Classify(set *dataset.Set, o *Options) (Task, error) {
-	c := &classified{set: set, options: o}
+	c := &classified{set: set, parts: parts{options: o}}
 	var err error
 	if c.order, err = dataset.ParseOrder(o.Text("order")); err != nil {
 		return nil, o.Refuse("order", "%v", err)
@@ -182,24 +179,6 @@ func (c *classified) Shape() Shape {
 		Loss: c.options.Text("loss")}
 }
 
-func (c *classified) Schedule() Schedule {
-	steps, epochs, p := epochSteps(len(c.rows[Train]), c.options.Batch), c.options.Integer("epochs"), c.options.Protocol
-	return Schedule{
-		Steps: epochs * steps, Interval: steps, Epochs: true, Refit: p.Refit(epochs) * steps,
-		Average: p.Average(epochs),
-	}
-}
-
-func (c *classified) Count(part Part) int { return len(c.rows[part]) }
-
-func (c *classified) Batch(part Part, wanted int) int {
-	rows := len(c.rows[part])
-	if part == Train && c.Schedule().Refit > 0 {
-		rows += len(c.rows[Validation])
-	}
-	return min(wanted, rows)
-}
-
 func (c *classified) Digest() string { return c.set.Digest }
 
 func (c *classified) Facts() map[string]float64 {
@@ -236,38 +215,21 @@ func (c *classified) Open(part Part, wanted int) (Stream, error) {
 		}
 		*sequences = arranged
 	}
-	s := &series{from: *sequences, labels: from.Labels, rows: c.rows[part], batch: max(c.Batch(part, wanted), 1)}
-	if part == Train {
-		s.order = newOrder(c.rows[Train], wanted, c.options.Seed)
-		if plan := c.Schedule(); plan.Refit > 0 {
-			s.order.refitAfter(plan.Steps-plan.Refit, slices.Concat(c.rows[Train], c.rows[Validation]))
-		}
-	}
-	return s, nil
+	return &series{from: *sequences, labels: from.Labels, minibatches: c.minibatches(part, wanted)}, nil
 }
 
 // series is the stream of a part of a classified data set.
 type series struct {
-	cursor
+	minibatches
 	from   *dataset.Sequences
 	labels []int
-	order  *order // of the training rows; nil where rows come once, one after the other
-	rows   []int
-	batch  int
 }
 
 func (s *series) Next(b *Batch[float32]) bool {
-	var rows []int
-	if s.order != nil {
-		rows = s.order.minibatch(s.position)
-	} else {
-		first := min(s.position*s.batch, len(s.rows))
-		rows = s.rows[first:min(first+s.batch, len(s.rows))]
-	}
+	rows := s.next()
 	if len(rows) == 0 {
 		return false
 	}
-	s.position++
 	b.Reset(s.from.Steps, len(rows), false)
 	_, size := Cut(b.Size, b.slice)
 	for from := 0; from < len(rows); from += size {

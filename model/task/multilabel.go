@@ -28,9 +28,8 @@ var indexBase = sweep.ParameterSchema{
 
 // labelled is a set of labelled rows made ready for one trial.
 type labelled struct {
-	set     *dataset.MultiLabelSet
-	options *Options
-	rows    [3][]int
+	parts
+	set *dataset.MultiLabelSet
 }
 
 func openMultiLabel(o *Options) (Task, error) {
@@ -46,7 +45,7 @@ func openMultiLabel(o *Options) (Task, error) {
 	if err != nil {
 		return nil, &sweep.DataError{Dataset: o.Text("dataset"), Err: err}
 	}
-	l := &labelled{set: set, options: o}
+	l := &labelled{set: set, parts: parts{options: o}}
 	l.rows[Train], l.rows[Validation] = dataset.Split(make([]int, set.Train.Count()), dataset.SplitRandom,
 		o.Protocol.Validation, o.Seed)
 	l.rows[Test] = upTo(set.Test.Count())
@@ -59,15 +58,6 @@ func openMultiLabel(o *Options) (Task, error) {
 func (l *labelled) Shape() Shape {
 	return Shape{Steps: 1, Inputs: l.set.Features, Outputs: len(l.set.Names), Labels: true, Loss: "sigmoid"}
 }
-
-func (l *labelled) Schedule() Schedule {
-	steps := epochSteps(len(l.rows[Train]), l.options.Batch)
-	return Schedule{Steps: l.options.Integer("epochs") * steps, Interval: steps, Epochs: true}
-}
-
-func (l *labelled) Count(part Part) int { return len(l.rows[part]) }
-
-func (l *labelled) Batch(part Part, wanted int) int { return min(wanted, len(l.rows[part])) }
 
 func (l *labelled) Digest() string { return l.set.Digest }
 
@@ -84,11 +74,8 @@ func (l *labelled) Notes() []string { return nil }
 func (l *labelled) Memory() int64 { return l.set.Size() }
 
 func (l *labelled) Open(part Part, wanted int) (Stream, error) {
-	s := &labelledStream{from: &l.set.Train, all: l.rows[part], batch: max(l.Batch(part, wanted), 1)}
-	switch part {
-	case Train:
-		s.order = newOrder(l.rows[Train], s.batch, l.options.Seed)
-	case Test:
+	s := &labelledStream{from: &l.set.Train, minibatches: l.minibatches(part, wanted)}
+	if part == Test {
 		s.from = &l.set.Test
 	}
 	return s, nil
@@ -96,25 +83,15 @@ func (l *labelled) Open(part Part, wanted int) (Stream, error) {
 
 // labelledStream is the stream of a part of labelled rows.
 type labelledStream struct {
-	cursor
-	from  *dataset.LabelledRows
-	order *order // of the training rows; nil where rows come once, one after the other
-	all   []int
-	batch int
+	minibatches
+	from *dataset.LabelledRows
 }
 
 func (s *labelledStream) Next(b *Batch[float32]) bool {
-	var rows []int
-	if s.order != nil {
-		rows = s.order.minibatch(s.position)
-	} else {
-		first := min(s.position*s.batch, len(s.all))
-		rows = s.all[first:min(first+s.batch, len(s.all))]
-	}
+	rows := s.next()
 	if len(rows) == 0 {
 		return false
 	}
-	s.position++
 	b.Reset(1, len(rows), false)
 	clear(b.X.Data)
 	clear(b.Targets.Values.Data)

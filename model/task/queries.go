@@ -55,13 +55,12 @@ func CharacterShape(steps, codes int) Shape {
 // steps: at the first its first character is asked, at the last its end. One that is
 // longer than the parameter length has as many steps as that, and its end is not asked.
 type typed struct {
-	set     *dataset.QuerySet
-	options *Options
-	codes   int
-	most    int // characters of a query
-	steps   int // of the longest
-	cut     int // queries that are longer
-	rows    [3][]int
+	parts
+	set   *dataset.QuerySet
+	codes int
+	most  int // characters of a query
+	steps int // of the longest
+	cut   int // queries that are longer
 }
 
 func openQueries(o *Options) (Task, error) {
@@ -75,7 +74,7 @@ func openQueries(o *Options) (Task, error) {
 	if err != nil {
 		return nil, &sweep.DataError{Dataset: o.Text("dataset"), Err: err}
 	}
-	q := &typed{set: set, options: o, codes: o.Integer("alphabet"), most: o.Integer("length")}
+	q := &typed{set: set, parts: parts{options: o}, codes: o.Integer("alphabet"), most: o.Integer("length")}
 	train := set.Train.Count()
 	q.rows[Train], q.rows[Validation] = dataset.Split(make([]int, train), dataset.SplitRandom, o.Number("validation"),
 		o.Seed)
@@ -113,15 +112,6 @@ func (q *typed) stepsOf(lines *dataset.Lines, row int) int {
 
 func (q *typed) Shape() Shape { return CharacterShape(q.steps, q.codes) }
 
-func (q *typed) Schedule() Schedule {
-	steps := epochSteps(len(q.rows[Train]), q.options.Batch)
-	return Schedule{Steps: q.options.Integer("epochs") * steps, Interval: steps, Epochs: true}
-}
-
-func (q *typed) Count(part Part) int { return len(q.rows[part]) }
-
-func (q *typed) Batch(part Part, wanted int) int { return min(wanted, len(q.rows[part])) }
-
 func (q *typed) Digest() string { return q.set.Digest }
 
 func (q *typed) Facts() map[string]float64 {
@@ -140,12 +130,8 @@ func (q *typed) Memory() int64 { return q.set.Size() }
 func (q *typed) Alphabet() []rune { return Alphabet(q.set.Characters, q.codes) }
 
 func (q *typed) Open(part Part, wanted int) (Stream, error) {
-	s := &typing{of: q, lines: &q.set.Train, all: q.rows[part], batch: max(q.Batch(part, wanted), 1)}
-	switch part {
-	case Train:
-		s.order = newOrder(q.rows[Train], s.batch, q.options.Seed)
-		s.rows = make([]int, 0, s.batch)
-	case Test:
+	s := &typing{of: q, lines: &q.set.Train, minibatches: q.minibatches(part, wanted)}
+	if part == Test {
 		s.lines = &q.set.Test
 	}
 	return s, nil
@@ -153,29 +139,22 @@ func (q *typed) Open(part Part, wanted int) (Stream, error) {
 
 // typing is a stream of queries, the longest of a minibatch first.
 type typing struct {
-	cursor
-	of    *typed
-	lines *dataset.Lines
-	order *order // of the training rows; nil where rows come once, one after the other
-	all   []int
-	rows  []int // of a minibatch of training
-	batch int
+	minibatches
+	of     *typed
+	lines  *dataset.Lines
+	sorted []int // rows of a minibatch of training
 }
 
 func (s *typing) Next(b *Batch[float32]) bool {
-	var rows []int
-	if s.order != nil {
-		s.rows = append(s.rows[:0], s.order.minibatch(s.position)...)
-		rows = s.rows
-		s.of.sort(s.lines, rows)
-	} else {
-		first := min(s.position*s.batch, len(s.all))
-		rows = s.all[first:min(first+s.batch, len(s.all))]
-	}
+	rows := s.next()
 	if len(rows) == 0 {
 		return false
 	}
-	s.position++
+	if s.order != nil {
+		s.sorted = append(s.sorted[:0], rows...)
+		rows = s.sorted
+		s.of.sort(s.lines, rows)
+	}
 	b.Reset(s.of.stepsOf(s.lines, rows[0]), len(rows), false)
 	clear(b.X.Data)
 	for i, row := range rows {
