@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -391,19 +390,7 @@ func TestAgentOverHTTP(t *testing.T) {
 	reader, actor := secret("screen", "--read-only"), secret("alice")
 	cmd := program(t, home, "mcp", "--http", "127.0.0.1:0", "--slots", "2")
 	cmd.Stderr = t.Output()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer stop(t, cmd)
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := strings.TrimSpace(strings.TrimPrefix(line, "mcp: "))
+	address := serving(t, cmd, "mcp: ")
 	connect := func(token string) *agent {
 		return connectAgent(t, cmd, &mcp.StreamableClientTransport{Endpoint: address, DisableStandaloneSSE: true,
 			HTTPClient: &http.Client{Transport: bearer(token)}})

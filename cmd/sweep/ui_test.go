@@ -70,6 +70,29 @@ func ask(client *http.Client, method, address, token, body string) (status int, 
 	return response.StatusCode, string(data)
 }
 
+// serving starts a command that serves until the test's end, and returns the address that its first line has after
+// the prefix.
+func serving(t *testing.T, cmd *exec.Cmd, prefix string) string {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, cmd) })
+	first, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, found := strings.CutPrefix(first, prefix)
+	if !found {
+		t.Fatalf("the first line is %q: want one that begins with %q", first, prefix)
+	}
+	return strings.TrimSpace(address)
+}
+
 // stop has a process end as by Ctrl-C, and waits for it.
 func stop(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
@@ -103,19 +126,7 @@ func TestUI(t *testing.T) {
 	secret = strings.TrimSpace(secret)
 
 	cmd := program(t, home, "ui", "--ui", "127.0.0.1:0", "--ui-cert", cert, "--ui-key", key)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer stop(t, cmd)
-	first, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := strings.TrimSpace(strings.TrimPrefix(first, "dashboard: "))
+	address := serving(t, cmd, "dashboard: ")
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool},
 		ForceAttemptHTTP2: true}}
 	if status, answer := ask(client, "GET", address+"api/sweeps", "", ""); status != 200 ||
@@ -197,19 +208,7 @@ func TestFirstTutorial(t *testing.T) {
 				`"sweep ui" serves the results`}, stdout: []string{"best loss"}},
 	}...)
 	cmd := program(t, home, "ui", "--ui", "127.0.0.1:0")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer stop(t, cmd)
-	first, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := strings.TrimSpace(strings.TrimPrefix(first, "dashboard: "))
+	address := serving(t, cmd, "dashboard: ")
 	await(t, "all curves", func() bool {
 		status, answer := ask(http.DefaultClient, "GET", address+"api/sweeps/latest/curves?metric=loss", "", "")
 		return status == 200 && strings.Contains(answer, `"trials":18`) && strings.Contains(answer, `"groups":6`)
