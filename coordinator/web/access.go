@@ -8,14 +8,14 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	sessionCookie = "sweep_session"
-	csrfHeader    = "X-Sweep-CSRF"
+	csrfHeader = "X-Sweep-CSRF"
 	// sessionTime is how long a session lasts.
 	sessionTime = 12 * time.Hour
 	// mostSessions bounds their number; the one that ends first makes room.
@@ -34,6 +34,20 @@ type session struct {
 type sessions struct {
 	mu    sync.Mutex
 	byKey map[string]*session
+}
+
+// sessionCookie names the cookie of a session by the port that the browser asked, since
+// cookies ignore ports: dashboards at several ports of a host are signed in independently.
+func sessionCookie(r *http.Request) string {
+	const name = "sweep_session"
+	_, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		return name // the scheme's own port
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return name
+	}
+	return name + "_" + port
 }
 
 func (s *sessions) begin(token *Token) (key string, begun *session) {
@@ -55,7 +69,7 @@ func (s *sessions) begin(token *Token) (key string, begun *session) {
 }
 
 func (s *sessions) find(r *http.Request) *session {
-	cookie, err := r.Cookie(sessionCookie)
+	cookie, err := r.Cookie(sessionCookie(r))
 	if err != nil {
 		return nil
 	}
@@ -69,7 +83,7 @@ func (s *sessions) find(r *http.Request) *session {
 }
 
 func (s *sessions) end(r *http.Request) {
-	if cookie, err := r.Cookie(sessionCookie); err == nil {
+	if cookie, err := r.Cookie(sessionCookie(r)); err == nil {
 		s.mu.Lock()
 		delete(s.byKey, cookie.Value)
 		s.mu.Unlock()
@@ -207,7 +221,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	key, begun := s.sessions.begin(token)
 	http.SetCookie(w, &http.Cookie{
-		Name: sessionCookie, Value: key, Path: "/", HttpOnly: true, Secure: r.TLS != nil,
+		Name: sessionCookie(r), Value: key, Path: "/", HttpOnly: true, Secure: r.TLS != nil,
 		SameSite: http.SameSiteStrictMode,
 		MaxAge:   int(sessionTime.Seconds()),
 	})
@@ -238,7 +252,7 @@ func (s *Server) tokenFor(r *http.Request, secret, ticket string) (*Token, error
 // signOut ends a session.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
 	s.sessions.end(r)
-	http.SetCookie(w, &http.Cookie{Name: sessionCookie, Path: "/", HttpOnly: true, MaxAge: -1,
+	http.SetCookie(w, &http.Cookie{Name: sessionCookie(r), Path: "/", HttpOnly: true, MaxAge: -1,
 		SameSite: http.SameSiteStrictMode})
 	return writeJSON(w, map[string]any{})
 }
