@@ -23,6 +23,7 @@ const mostSteps = 600
 // several.
 type line struct {
 	label              string
+	group              string // label of the group whose best grid point this is; else the label
 	x, mean, low, high []float64
 	replicates         int
 	// colour is the place of its colour.
@@ -54,10 +55,12 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 		}
 	}
 	list := groups(compared, o.GroupBy)
+	groupOf := map[string]string{}
 	if len(o.GroupBy) == 0 {
 		list = groups(compared, d.grouping())
 		for i := range list {
-			list[i] = d.best(groups(list[i].trials, d.varying), by, 1)[0]
+			best := d.best(groups(list[i].trials, d.varying), by, 1)[0]
+			groupOf[best.label], list[i] = list[i].label, best
 		}
 	}
 	all := len(list)
@@ -75,9 +78,10 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 			drawn = append(drawn, list...)
 		}
 		l := averaged(drawn, o.LogX, o.LogY)
-		if l.label = g.label; len(l.x) == 0 {
+		if len(l.x) == 0 {
 			continue
 		}
+		l.label, l.group = g.label, cmp.Or(groupOf[g.label], g.label)
 		lines = append(lines, l)
 		xs, ys = append(xs, l.x...), append(append(ys, l.low...), l.high...)
 	}
@@ -101,9 +105,11 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	}
 
 	x, y := newScale(d.overLabel(&o, metric), xs, o.LogX), newScale(cmp.Or(o.YLabel, d.metricLabel(metric)), ys, o.LogY)
-	f.lines = lines
+	f.lines, f.logarithmic = lines, o.LogY
 	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines, references(lying)) }
-	f.notes = append(f.notes, bandNote(lines, o.LogY))
+	if !o.panel {
+		f.notes = append(f.notes, bandNote(lines, o.LogY))
+	}
 	if len(o.GroupBy) == 0 && len(list[0].trials) < len(compared) {
 		f.note("Each line is the grid point with the best mean %s of its group.", words(by))
 	}
@@ -325,6 +331,8 @@ func drawLines(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
 		room = max(room, style.Width(l.label))
 	}
 	room = min(room+14, (c.Max.X-c.Min.X)*0.42)
+	// The y axis takes about an eighth.
+	x = x.fitted((c.Max.X-c.Min.X)*0.88-1.7*labelSize-room, style)
 	p := frame(x, y)
 	p.Add(grid(y))
 	for _, l := range lines {

@@ -26,8 +26,9 @@ type Figure struct {
 	notes []string
 	// draw fills the space between title and notes.
 	draw func(c draw.Canvas)
-	// lines are those that curves draw.
-	lines []line
+	// lines are those that curves draw, over a logarithmic axis or not.
+	lines       []line
+	logarithmic bool
 }
 
 // note adds a sentence to the notes.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 
 	"sweep/coordinator/store/storetest"
@@ -259,6 +260,33 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The lines of a page are named by their groups alone; which grid points they are, and what else is said of some
+// panels, stands in the notes once.
+func TestPageNamesGroups(t *testing.T) {
+	t.Parallel()
+	s, records := gridOf(t)
+	below := []sweep.TrialCondition{{Name: "lr", Operator: "<", Value: 0.05}}
+	f, err := DrawPage(t.Context(), s, records, &Page{Panels: []Panel{
+		{Options: Options{Kind: "curves", Title: "a", Where: below}},
+		{Options: Options{Kind: "curves", Title: "b", Where: below}},
+		{Options: Options{Kind: "curves", Title: "c"}},
+		{Options: Options{Kind: "curves", Title: "d", LogY: true}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(f.notes, "\n")
+	const want = "Line and band: mean ± standard deviation of 3 trials.\n" +
+		"Line and band: geometric mean ×÷ standard deviation of 3 trials.\n" +
+		"Each line is the grid point with the best mean validation loss of its group.\n" +
+		"Not drawn: 1 diverged, 1 failed.\n" +
+		"a, b – rnn lr 0.01; lstm lr 0.01; spectral-rnn lr 0.01, m1 8.\n" +
+		"c, d – rnn lr 0.1; lstm lr 0.1; spectral-rnn lr 0.1, m1 4."
+	if notes != want {
+		t.Errorf("got %s\nwant %s", notes, want)
+	}
+}
+
 func TestFiguresRefuse(t *testing.T) {
 	t.Parallel()
 	s, records := gridOf(t)
@@ -356,6 +384,31 @@ func TestTicks(t *testing.T) {
 		}
 		if got := strings.Join(labels, " "); got != c.want {
 			t.Errorf("%g to %g: %s, want %s", c.low, c.high, got, c.want)
+		}
+	}
+}
+
+// Labels of a horizontal axis have room beside each other.
+func TestFittedTicks(t *testing.T) {
+	t.Parallel()
+	style := letters(tickSize, ink, text.XLeft, text.YCenter)
+	for _, s := range []scale{{low: 0, high: 1000}, {low: 3, high: 52}, {low: -1e-7, high: 3e-7}, {low: 0, high: 99999},
+		{low: 1e-6, high: 1e4, log: true}, {low: 0.9, high: 80, log: true}, {low: 1, high: 9, log: true}} {
+		for width := vg.Length(60); width < 400; width += 20 {
+			end, labels := vg.Length(-math.MaxFloat64), 0
+			for _, tick := range s.fitted(width, style).Ticks(s.low, s.high) {
+				at, half := vg.Length(unit(s, tick.Value))*width, style.Width(tick.Label)/2
+				if tick.Label == "" {
+					continue
+				}
+				if labels++; at-half < end {
+					t.Errorf("%v of %.0f points: %s overlaps the label before it", s, width, tick.Label)
+				}
+				end = at + half
+			}
+			if labels == 0 {
+				t.Errorf("%v of %.0f points has no label", s, width)
+			}
 		}
 	}
 }

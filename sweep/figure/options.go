@@ -43,6 +43,8 @@ type Options struct {
 	// Width and Height are in centimetres; a Height of 0 is 9, or what the rows of a
 	// table take.
 	Width, Height float64
+	// panel says that the figure is part of a page, which says what lines and bands are.
+	panel bool
 }
 
 // Reference is a horizontal line with a label, for instance the loss of the best answer that needs no memory:

@@ -92,10 +92,10 @@ func DrawPage(ctx context.Context, results sweep.Reader, records []*sweep.SweepR
 	var titles, labels []string
 	var panels []*Figure
 	var nothing error
-	drawn := false
+	var notes panelNotes
 	for i, o := range options {
 		o.Width, o.Height = cmp.Or(p.Width, 18)/float64(max(p.Columns, 1)), cmp.Or(p.Height, 6.5)
-		o.Groups, o.Top = cmp.Or(o.Groups, 12), cmp.Or(o.Top, 10)
+		o.Groups, o.Top, o.panel = cmp.Or(o.Groups, 12), cmp.Or(o.Top, 10), true
 		f, err := Draw(ctx, results, records, o)
 		switch {
 		case errors.Is(err, ErrNothing):
@@ -105,19 +105,16 @@ func DrawPage(ctx context.Context, results sweep.Reader, records []*sweep.SweepR
 		case err != nil:
 			return nil, fmt.Errorf("panel %q: %w", o.Title, err)
 		default:
-			drawn = true
-			labels = p.label(f.lines, labels)
-			for _, note := range f.notes {
-				if !slices.Contains(page.notes, note) {
-					page.notes = append(page.notes, note)
-				}
-			}
+			var points string
+			labels, points = p.label(f.lines, labels)
+			notes.add(o.Title, f, points)
 		}
 		titles, panels = append(titles, o.Title), append(panels, f)
 	}
-	if !drawn {
+	if len(notes.titles) == 0 {
 		return nil, cmp.Or(nothing, fmt.Errorf("%w: the sweep files vary nothing of %s", ErrNothing, p.Title))
 	}
+	page.notes = append(page.notes, notes.sentences()...)
 	columns := max(min(p.Columns, len(panels)), 1)
 	rows := (len(panels) + columns - 1) / columns
 	page.height = vg.Length(cmp.Or(p.Height, 6.5)*float64(rows)) * vg.Centimeter
@@ -125,18 +122,27 @@ func DrawPage(ctx context.Context, results sweep.Reader, records []*sweep.SweepR
 	return page, nil
 }
 
-// label gives lines the colours of their labels, and the labels the page's words. It returns the labels of all
-// lines so far.
-func (p *Page) label(lines []line, labels []string) []string {
+// label gives lines the colours and, in the page's words, the labels of their groups. It returns the labels of all
+// groups so far, and the grid points that stand for their groups.
+func (p *Page) label(lines []line, groups []string) (all []string, points string) {
+	var list []string
 	for i := range lines {
-		at := slices.Index(labels, lines[i].label)
+		l := &lines[i]
+		at := slices.Index(groups, l.group)
 		if at < 0 {
-			at = len(labels)
-			labels = append(labels, lines[i].label)
+			at = len(groups)
+			groups = append(groups, l.group)
 		}
-		lines[i].colour, lines[i].label = at, p.write(lines[i].label)
+		of := strings.Split(l.group, ", ")
+		own := slices.DeleteFunc(strings.Split(l.label, ", "), func(part string) bool {
+			return slices.Contains(of, part)
+		})
+		l.colour, l.label = at, p.write(l.group)
+		if len(own) > 0 {
+			list = append(list, l.label+" "+p.write(strings.Join(own, ", ")))
+		}
 	}
-	return labels
+	return groups, strings.Join(list, "; ")
 }
 
 // write is a label, whose parts are divided by commas, in the page's words.

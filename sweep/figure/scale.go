@@ -1,12 +1,15 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
 )
 
 // scale is an axis: its ends, whether it is logarithmic, and where it has ticks.
@@ -16,7 +19,22 @@ type scale struct {
 	log       bool
 	// marks, if not nil, are the only ticks.
 	marks []plot.Tick
+	// most is the largest number of intervals between labelled ticks; 0 means mostIntervals.
+	most int
 }
+
+// fitted is the scale with as many ticks as have room on a horizontal axis of a width.
+func (s scale) fitted(width vg.Length, style text.Style) scale {
+	label := vg.Length(0)
+	for _, t := range s.Ticks(s.low, s.high) {
+		label = max(label, style.Width(t.Label))
+	}
+	s.most = max(2, min(mostIntervals, int(width/(label+0.8*style.Font.Size))))
+	return s
+}
+
+// mostIntervals is the largest number of intervals between the labelled ticks of an axis with room for them.
+const mostIntervals = 8
 
 // newScale is an axis over values, with a little room around them; only positive
 // ones have a place on a logarithmic one.
@@ -74,10 +92,10 @@ func (s scale) Ticks(low, high float64) []plot.Tick {
 	case s.marks != nil:
 		return s.marks
 	case s.log && high/low >= 8:
-		return logTicks(low, high)
+		return logTicks(low, high, cmp.Or(s.most, mostIntervals))
 	}
 	var ticks []plot.Tick
-	step := niceStep(high - low)
+	step := niceStep(high-low, cmp.Or(s.most, mostIntervals))
 	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {
 		// The step's decimals decide the digits: 0.30000000000000004 is 0.3.
 		v, _ := strconv.ParseFloat(strconv.FormatFloat(i*step, 'e', 10, 64), 64)
@@ -89,25 +107,25 @@ func (s scale) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// niceStep is 1, 2 or 5 times a power of ten, so that about five fit a span.
-func niceStep(span float64) float64 {
+// niceStep is 1, 2 or 5 times a power of ten, so that about five fit a span, and not more than most.
+func niceStep(span float64, most int) float64 {
 	if span <= 0 || math.IsInf(span, 0) || math.IsNaN(span) {
 		return 1
 	}
 	power := math.Pow(10, math.Floor(math.Log10(span/5)))
-	for _, m := range []float64{1, 2, 5} {
-		if span/(m*power) <= 8 {
+	for _, m := range []float64{1, 2, 5, 10, 20} {
+		if span/(m*power) <= float64(most) {
 			return m * power
 		}
 	}
-	return 10 * power
+	return 50 * power
 }
 
 // logTicks are at the powers of ten, labelled as far as there is room, with small
 // ones between; over less than two decades 2 and 5 have labels too.
-func logTicks(low, high float64) (ticks []plot.Tick) {
+func logTicks(low, high float64, most int) (ticks []plot.Tick) {
 	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
-	every := (last-first)/7 + 1
+	every := (last-first)/(most-1) + 1
 	for e := first; e <= last; e++ {
 		for m := 1; m <= 9; m++ {
 			v, _ := strconv.ParseFloat(fmt.Sprintf("%de%d", m, e), 64)
@@ -115,7 +133,7 @@ func logTicks(low, high float64) (ticks []plot.Tick) {
 				continue
 			}
 			t := plot.Tick{Value: v}
-			if m == 1 && e%every == 0 || high/low < 100 && (m == 1 || m == 2 || m == 5) {
+			if m == 1 && e%every == 0 || high/low < 100 && most > 4 && (m == 2 || m == 5) {
 				t.Label = tickText(v)
 			}
 			if m == 1 || every == 1 {
