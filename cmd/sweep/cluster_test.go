@@ -384,7 +384,7 @@ func TestClusterCommands(t *testing.T) {
 		{args: []string{"status", "endless"}, stdout: []string{"paused"}},
 		{args: []string{"resume", "endless"}, stdout: []string{"is active"}},
 		{args: []string{"drain", "host", "--reason", "repair"}, stdout: []string{"host-1 is drain"}},
-		{args: []string{"workers"}, stdout: []string{"(repair)"}},
+		{args: []string{"workers"}, stdout: []string{"host-1 is drain", ": repair"}},
 		{args: []string{"drain", "host-2"}, code: exitNotFound, stderr: []string{"host-2"}},
 		{args: []string{"cancel", "endless"}, stdout: []string{"is cancelled"}},
 	}...)

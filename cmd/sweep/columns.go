@@ -27,6 +27,8 @@ type columns struct {
 	rows  [][]string
 	// wide shows everything, whatever its width.
 	wide bool
+	// exact headings are not put in capitals.
+	exact bool
 	// more says how to see what is left out.
 	more string
 }
@@ -58,7 +60,9 @@ func (c *columns) write(out, notes io.Writer) error {
 	}
 	head := make([]string, len(c.names))
 	for i, name := range c.names {
-		head[i] = strings.ToUpper(name)
+		if head[i] = name; !c.exact {
+			head[i] = strings.ToUpper(name)
+		}
 	}
 	line(head)
 	for _, cells := range c.rows {
@@ -106,6 +110,16 @@ func (c *columns) fit(width int) (shown []int, left []string, widths []int) {
 		}
 	}
 	return shown, left, widths
+}
+
+// width is how wide the table is with all its columns.
+func (c *columns) width() int {
+	_, _, widths := c.fit(math.MaxInt)
+	total := -2
+	for _, w := range widths {
+		total += w + 2
+	}
+	return total
 }
 
 // tableWidth is how wide a table on out may be.

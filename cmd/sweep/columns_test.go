@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
 )
 
 // Of columns that do not fit, those with the largest rank go; what is left out is named, unless nothing is.
@@ -42,6 +45,32 @@ func TestColumns(t *testing.T) {
 	if err := c.write(&out, &notes); err != nil || !strings.Contains(out.String(), "OOO") ||
 		!strings.Contains(out.String(), strings.Repeat("界", 30)) || notes.Len() > 0 {
 		t.Errorf("wide: %v\n%s%s", err, out.String(), notes.String())
+	}
+}
+
+// Small plots of curves take the room that the numbers leave, and none where there is none.
+func TestCurvesFit(t *testing.T) {
+	t.Parallel()
+	values := make([]float32, 1000)
+	for i := range values {
+		values[i] = float32(i) * 1.2345e-7
+	}
+	for _, name := range []string{"loss", strings.Repeat("validation_", 3), strings.Repeat("m", 60)} {
+		cmd := &cobra.Command{}
+		var out, notes strings.Builder
+		cmd.SetOut(&out)
+		cmd.SetErr(&notes)
+		if err := plotCurves(cmd, []sweep.Curve{{Metric: name, Values: values}, {Metric: "none"}}); err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(out.String(), "█"); has != (len(name) < 60) {
+			t.Errorf("%s has a plot: %t", name, has)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := ansi.StringWidth(strings.TrimSpace(line)); n > textWidth {
+				t.Errorf("a line of %d columns: %s", n, line)
+			}
+		}
 	}
 }
 

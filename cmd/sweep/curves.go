@@ -209,26 +209,37 @@ func finite(v float32) bool {
 	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
 }
 
-// sparkWidth is the number of characters of a small plot.
-const sparkWidth = 48
+// Small plots have as many characters as there is room, between these bounds.
+const leastSpark, mostSpark = 8, 48
 
 func plotCurves(cmd *cobra.Command, curves []sweep.Curve) error {
 	if len(curves) == 0 {
 		fmt.Fprintln(cmd.OutOrStdout(), "no curves yet")
 		return nil
 	}
-	w := newColumns(cmd.OutOrStdout())
-	fmt.Fprintln(w, "METRIC\tPOINTS\tFIRST\tSMALLEST\tLARGEST\tLAST\t")
+	out := cmd.OutOrStdout()
+	table := &columns{more: "--json has the points"}
+	table.add(always, "metric", "points")
+	table.add(2, "first")
+	table.add(1, "smallest", "largest", "last")
 	for _, c := range curves {
 		if len(c.Values) == 0 {
-			fmt.Fprintf(w, "%s\t0\t\t\t\t\t\n", c.Metric)
+			table.row(c.Metric, "0", "", "", "", "")
 			continue
 		}
+		number := func(v float32) string { return fmt.Sprintf("%.4g", v) }
 		low, high := bounds(c.Values)
-		fmt.Fprintf(w, "%s\t%d\t%.4g\t%.4g\t%.4g\t%.4g\t%s\n", c.Metric, len(c.Values), c.Values[0], low, high,
-			c.Values[len(c.Values)-1], spark(c.Values, low, high))
+		table.row(c.Metric, fmt.Sprint(len(c.Values)), number(c.Values[0]), number(low), number(high),
+			number(c.Values[len(c.Values)-1]))
 	}
-	return w.Flush()
+	if room := tableWidth(out) - table.width() - 2; room >= leastSpark {
+		table.add(always, "")
+		for i, c := range curves {
+			low, high := bounds(c.Values)
+			table.rows[i] = append(table.rows[i], spark(c.Values, low, high, min(room, mostSpark)))
+		}
+	}
+	return table.write(out, cmd.ErrOrStderr())
 }
 
 func bounds(values []float32) (low, high float32) {
@@ -241,10 +252,10 @@ func bounds(values []float32) (low, high float32) {
 	return low, high
 }
 
-// spark draws values as block characters; each stands for the mean of its part.
-func spark(values []float32, low, high float32) string {
+// spark draws values as so many block characters at most; each stands for the mean of its part.
+func spark(values []float32, low, high float32, most int) string {
 	blocks := []rune("▁▂▃▄▅▆▇█")
-	width := min(sparkWidth, len(values))
+	width := min(most, len(values))
 	line := make([]rune, width)
 	for i := range line {
 		part := values[i*len(values)/width : (i+1)*len(values)/width]

@@ -221,17 +221,18 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 	if title[0] == title[1] {
 		title = d.Sweeps
 	}
-	w := newColumns(out)
+	notes := cmd.ErrOrStderr()
 	if len(d.Parameters) == 0 {
-		fmt.Fprintln(w, "all parameters have the same values in both")
+		fmt.Fprintln(out, "all parameters have the same values in both")
 	} else {
-		fmt.Fprintf(w, "PARAMETER\t%s\t%s\n", title[0], title[1])
+		table := &columns{exact: true}
+		table.add(always, "PARAMETER", title[0], title[1])
 		for _, p := range d.Parameters {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, listText(p.Values[0]), listText(p.Values[1]))
+			table.row(p.Name, shorten(listText(p.Values[0]), cellWidth), shorten(listText(p.Values[1]), cellWidth))
 		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
+		if err := table.write(out, notes); err != nil {
+			return err
+		}
 	}
 	if len(d.Points) == 0 {
 		return fmt.Errorf("no grid point has a metric %q in both sweeps: name another with --metric", d.Metric)
@@ -247,8 +248,11 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 	}
 	fmt.Fprintf(out, "\n%s at the %d grid points of both: better in %s at %d, worse at %d\n\n", d.Metric, len(d.Points),
 		title[1], better, worse)
-	fmt.Fprintln(w, strings.ToUpper(strings.Join(append(slices.Clone(d.By), title[0], title[1], "change", "errors"),
-		"\t")))
+	table := &columns{exact: true, more: "--json has them"}
+	for i, name := range d.By {
+		table.add(1+i, strings.ToUpper(name))
+	}
+	table.add(always, title[0], title[1], "CHANGE", "ERRORS")
 	shown := d.Points
 	if limit > 0 {
 		shown = shown[:min(len(shown), limit)]
@@ -258,10 +262,10 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 		if p.Errors != 0 {
 			significance = fmt.Sprintf("%+.1f", p.Errors)
 		}
-		fmt.Fprintln(w, strings.Join(append(slices.Clone(p.Values), p.texts[0], p.texts[1],
-			fmt.Sprintf("%+.4g", p.Change), significance), "\t"))
+		table.row(append(slices.Clone(p.Values), p.texts[0], p.texts[1], fmt.Sprintf("%+.4g", p.Change),
+			significance)...)
 	}
-	if err := w.Flush(); err != nil {
+	if err := table.write(out, notes); err != nil {
 		return err
 	}
 	if n := len(d.Points) - len(shown); n > 0 {

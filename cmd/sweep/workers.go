@@ -46,37 +46,43 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 		fmt.Fprintln(cmd.OutOrStdout(), `no worker answers: "sweep worker" starts one`)
 		return nil
 	}
-	w := newColumns(cmd.OutOrStdout())
-	fmt.Fprintln(w, "WORKER\tPOOL\tSTATE\tSLOTS\tRUNNING\tFOR\tUP\tVERSION")
+	out := cmd.OutOrStdout()
+	table := &columns{more: "--json has everything"}
+	table.add(always, "worker")
+	table.add(4, "pool")
+	table.add(1, "state", "slots", "running")
+	table.add(2, "for")
+	table.add(3, "up", "version")
 	for _, worker := range workers {
-		state := string(worker.State)
-		if worker.Reason != "" {
-			state += " (" + worker.Reason + ")"
-		}
 		busy := 0
 		for _, slot := range worker.Slots {
 			if slot.Trial != nil {
 				busy++
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\t%s\t%s\n", worker.Name, worker.Pool, state, len(worker.Slots), busy,
+		table.row(worker.Name, worker.Pool, string(worker.State), fmt.Sprint(len(worker.Slots)), fmt.Sprint(busy), "",
 			roughly(time.Since(worker.StartedAt)), worker.Version)
 		for _, slot := range worker.Slots {
 			if slot.Trial != nil {
-				fmt.Fprintf(w, "\t\t\t\t%s\t%s\t\t\n", slot.Trial, roughly(time.Since(slot.Since)))
+				table.row("", "", "", "", slot.Trial.String(), roughly(time.Since(slot.Since)), "", "")
 			}
 		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := table.write(out, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	fmt.Fprintln(cmd.OutOrStdout())
+	fmt.Fprintln(out)
+	for _, worker := range workers {
+		if worker.Reason != "" {
+			fmt.Fprintf(out, "%s is %s: %s\n", worker.Name, worker.State, worker.Reason)
+		}
+	}
 	for _, line := range offerLines(workers) {
-		fmt.Fprintln(cmd.OutOrStdout(), line)
+		fmt.Fprintln(out, line)
 	}
 	for _, worker := range workers {
 		for _, r := range worker.Refusals {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s refused %s %s ago: %s\n", worker.Name, r.TrialID,
+			fmt.Fprintf(out, "%s refused %s %s ago: %s\n", worker.Name, r.TrialID,
 				roughly(time.Since(r.At)), r.Reason)
 		}
 	}
