@@ -367,13 +367,28 @@ func drawLines(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
 			c.StrokeLines(stroke(groupColour(l.colour), 1.2, groupDashes(l.colour)...), points)
 		}))
 	}
-	area := draw.Crop(c, 1.7*labelSize, -room, 0, 0)
-	p.Draw(area)
+	c, area := drawLabelled(c, p, y.label, room)
+	labelEnds(c, p, area, lines, style)
+}
+
+// drawLabelled draws a plot that leaves some room at the right, with the label of the y axis beside it, or
+// above it if the label is longer than the axis. It returns the canvas without that label, and the plot's.
+func drawLabelled(c draw.Canvas, p *plot.Plot, label string, room vg.Length) (rest, area draw.Canvas) {
 	title := letters(labelSize, ink, text.XCenter, text.YTop)
+	if title.Width(label) > c.Max.Y-c.Min.Y {
+		title.XAlign = text.XLeft
+		write(c, title, vg.Point{X: c.Min.X, Y: c.Max.Y}, fit(title, label, c.Max.X-c.Min.X))
+		c = draw.Crop(c, 0, 0, 0, -1.6*labelSize)
+		area = draw.Crop(c, 0, -room, 0, 0)
+		p.Draw(area)
+		return c, area
+	}
+	area = draw.Crop(c, 1.7*labelSize, -room, 0, 0)
+	p.Draw(area)
 	title.Rotation = math.Pi / 2
 	inner := p.DataCanvas(area)
-	write(c, title, vg.Point{X: c.Min.X, Y: (inner.Min.Y + inner.Max.Y) / 2}, fit(title, y.label, c.Max.Y-c.Min.Y))
-	labelEnds(c, p, area, lines, style)
+	write(c, title, vg.Point{X: c.Min.X, Y: (inner.Min.Y + inner.Max.Y) / 2}, label)
+	return c, area
 }
 
 // labelEnds writes each line's label beside its end, moved apart where they would

@@ -287,6 +287,27 @@ func TestPageNamesGroups(t *testing.T) {
 	}
 }
 
+// A label of the y axis that is longer than the axis stands above it, whole.
+func TestLongLabel(t *testing.T) {
+	t.Parallel()
+	s, records := gridOf(t)
+	const label = "mean cross entropy of the completions / nats per character"
+	for _, height := range []float64{4, 12} {
+		f, err := Draw(t.Context(), s, records, Options{Kind: "curves", YLabel: label, Groups: 8, Top: 20, Height: height, Width: 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var svg bytes.Buffer
+		if err := f.Write(&svg, "svg"); err != nil {
+			t.Fatal(err)
+		}
+		if isBeside := bytes.Contains(svg.Bytes(), []byte("rotate(")); !bytes.Contains(svg.Bytes(), []byte(label)) ||
+			isBeside != (height == 12) {
+			t.Errorf("%g cm: beside the axis %v\n%s", height, isBeside, textElement.FindAllString(svg.String(), -1))
+		}
+	}
+}
+
 func TestFiguresRefuse(t *testing.T) {
 	t.Parallel()
 	s, records := gridOf(t)
