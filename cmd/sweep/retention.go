@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -14,15 +16,36 @@ import (
 func newDelete(s *settings) *cobra.Command {
 	return sweepCommand(s, "delete SWEEP", "Delete a sweep and all that belongs to it: trials, results, curves",
 		`If another sweep reuses a result, the result and its curves are kept and move to that
-sweep. A sweep that is running is rejected: cancel it first. Workers delete its
-checkpoints the next time they contact the coordinator. Other sweeps continue
-meanwhile. To finish an interrupted deletion, repeat the command with the sweep's id,
-or run "sweep prune".`,
+sweep. A sweep that is running is rejected: cancel it first. The command waits for the
+trials of a cancelled sweep to stop. Workers delete its checkpoints the next time they
+contact the coordinator. Other sweeps continue meanwhile. To finish an interrupted
+deletion, repeat the command with the sweep's id, or run "sweep prune".`,
 		"  sweep delete 20260301-120000-x7k2\n  sweep cancel latest && sweep delete latest",
 		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
-			removed, err := t.Delete(cmd.Context(), id)
+			removed, err := deleteSweep(cmd.Context(), t, id)
 			return " is deleted: " + sweep.CountText(removed.Trials, "trial"), err
 		})
+}
+
+// deleteSweep deletes a sweep, once the trials of one that was cancelled have stopped.
+func deleteSweep(ctx context.Context, t target, id string) (sweep.Removed, error) {
+	const every = 200 * time.Millisecond
+	again := time.NewTicker(every)
+	defer again.Stop()
+	for {
+		removed, err := t.Delete(ctx, id)
+		if !errors.Is(err, sweep.ErrRunning) {
+			return removed, err
+		}
+		if record, unread := t.Sweep(ctx, id); unread != nil || record.State != sweep.SweepCancelled {
+			return removed, err
+		}
+		select {
+		case <-ctx.Done():
+			return removed, err
+		case <-again.C:
+		}
+	}
 }
 
 func newPrune(s *settings) *cobra.Command {

@@ -409,6 +409,18 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// A line's name in its panel has as many parts as tell it apart.
+func TestShortest(t *testing.T) {
+	t.Parallel()
+	labels := [][]string{{"mlp", "layers 30"}, {"resnet", "layers 31"}, {"spectral", "r 1", "a"}, {"spectral", "r 2", "a"},
+		{"spectral"}, {"same"}, {"same"}}
+	for i, want := range []string{"mlp", "resnet", "spectral, r 1", "spectral, r 2", "spectral", "same", "same"} {
+		if got := strings.Join(shortest(labels, i), ", "); got != want {
+			t.Errorf("%v is named %s, want %s", labels[i], got, want)
+		}
+	}
+}
+
 // Labels of a horizontal axis have room beside each other.
 func TestFittedTicks(t *testing.T) {
 	t.Parallel()

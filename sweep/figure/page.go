@@ -122,27 +122,42 @@ func DrawPage(ctx context.Context, results sweep.Reader, records []*sweep.SweepR
 	return page, nil
 }
 
-// label gives lines the colours and, in the page's words, the labels of their groups. It returns the labels of all
-// groups so far, and the grid points that stand for their groups.
-func (p *Page) label(lines []line, groups []string) (all []string, points string) {
+// label gives lines, in the page's words, the shortest names that tell them apart in their panel, and each name one
+// colour. It returns all names so far, and what else the grid points of the lines are.
+func (p *Page) label(lines []line, names []string) (all []string, points string) {
+	parts := make([][]string, len(lines))
+	for i := range lines {
+		parts[i] = strings.Split(lines[i].group, ", ")
+	}
 	var list []string
 	for i := range lines {
-		l := &lines[i]
-		at := slices.Index(groups, l.group)
+		name := shortest(parts, i)
+		at := slices.Index(names, strings.Join(name, ", "))
 		if at < 0 {
-			at = len(groups)
-			groups = append(groups, l.group)
+			at = len(names)
+			names = append(names, strings.Join(name, ", "))
 		}
-		of := strings.Split(l.group, ", ")
-		own := slices.DeleteFunc(strings.Split(l.label, ", "), func(part string) bool {
-			return slices.Contains(of, part)
+		rest := slices.DeleteFunc(strings.Split(lines[i].label, ", "), func(part string) bool {
+			return slices.Contains(name, part)
 		})
-		l.colour, l.label = at, p.write(l.group)
-		if len(own) > 0 {
-			list = append(list, l.label+" "+p.write(strings.Join(own, ", ")))
+		lines[i].colour, lines[i].label = at, p.write(names[at])
+		if len(rest) > 0 {
+			list = append(list, lines[i].label+" "+p.write(strings.Join(rest, ", ")))
 		}
 	}
-	return groups, strings.Join(list, "; ")
+	return names, strings.Join(list, "; ")
+}
+
+// shortest returns as many of the first parts of a label as no other label begins with; at least one.
+func shortest(labels [][]string, i int) []string {
+	for n := 1; n < len(labels[i]); n++ {
+		if !slices.ContainsFunc(slices.Concat(labels[:i], labels[i+1:]), func(other []string) bool {
+			return len(other) >= n && slices.Equal(other[:n], labels[i][:n])
+		}) {
+			return labels[i][:n]
+		}
+	}
+	return labels[i]
 }
 
 // write is a label, whose parts are divided by commas, in the page's words.

@@ -66,6 +66,7 @@ var sentinels = map[string]error{
 	"not_found":       sweep.ErrNotFound,
 	"exists":          sweep.ErrExists,
 	"newer_schema":    sweep.ErrNewerSchema,
+	"running":         sweep.ErrRunning,
 	"no_point":        sweep.ErrNoPoint,
 	"too_many_points": sweep.ErrTooManyPoints,
 	"dataset_changed": sweep.ErrDatasetChanged,
