@@ -174,7 +174,8 @@ func TestAgentOnOneMachine(t *testing.T) {
 		t.Errorf("curves %+v", curves)
 	}
 	a.refused("curves", object{"trials": []int{0}, "metrics": []string{"loss"}}, "no curve of loss")
-	if logs := call[logsAnswer](a, "logs", object{"trial": 3}); logs.Omitted != 0 {
+	if logs := call[logsAnswer](a, "logs", object{"trial": 3}); logs.Omitted != 0 ||
+		!strings.Contains(logs.Note, "wrote nothing") {
 		t.Errorf("logs %+v", logs)
 	}
 	rows := call[sqlAnswer](a, "sql", object{"statement": "SELECT trial_index, value FROM t ORDER BY value", "sweep": "latest",

@@ -144,6 +144,7 @@ func (l *logs) one(ctx context.Context, execution string) error {
 		}
 		if log != nil {
 			l.print(log.Log)
+			l.noteEmpty("has written nothing so far")
 			return nil
 		}
 		if runs {
@@ -158,7 +159,18 @@ func (l *logs) one(ctx context.Context, execution string) error {
 	if len(executions) == 0 {
 		return l.none(ctx)
 	}
-	return l.stored(ctx, execution)
+	if err := l.stored(ctx, execution); err != nil {
+		return err
+	}
+	l.noteEmpty("wrote nothing")
+	return nil
+}
+
+// noteEmpty says that the log of an execution is empty, if it is.
+func (l *logs) noteEmpty(what string) {
+	if l.seen == 0 {
+		fmt.Fprintf(l.notes, "the trainer of trial %s %s to standard error\n", l.id, what)
+	}
 }
 
 // none says why there is no log.

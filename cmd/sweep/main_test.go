@@ -170,6 +170,7 @@ parameters:
 			"gradient_norm", "seconds"}},
 		{args: []string{"curves", "latest", "0", "--metric", "spectral_margin", "--format", "csv"},
 			stdout: []string{"metric,step,value", "spectral_margin,1,"}},
+		{args: []string{"logs", "latest", "0"}, stderr: []string{"wrote nothing to standard error"}},
 		{args: []string{"curves", "latest", "0", "--metric", "nothing"}, code: exitNotFound,
 			stderr: []string{"/0 has no curve of nothing; it has ", "train_loss"}},
 		{args: []string{"curves", "latest", "99"}, code: exitNotFound, stderr: []string{"99"}},
