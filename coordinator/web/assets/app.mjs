@@ -8,6 +8,7 @@ import { SignIn } from "./components/sign-in.mjs";
 import { scheme, toggleScheme } from "./lib/colour.mjs";
 import { timeOfDay } from "./lib/format.mjs";
 import { html } from "./lib/html.mjs";
+import { useCurrentInView } from "./lib/in-view.mjs";
 import { connect, connected, paused, problem, unreachableSince } from "./lib/live.mjs";
 import { loadSession, post, prefetch, session, useTicket } from "./lib/request.mjs";
 import { hrefOf, route } from "./lib/route.mjs";
@@ -89,6 +90,7 @@ function App() {
 
 /** @param {{here: string}} props */
 function Header({ here }) {
+  const row = useCurrentInView(here);
   const section = ["sweep", "trial"].includes(here) ? "" : here;
   /**
    * @param {string} page
@@ -102,7 +104,7 @@ function Header({ here }) {
     paused.value = !paused.value;
   };
   const updates = paused.value ? "Paused" : connected.value ? "Live" : "Not connected";
-  return html`<header class="top">
+  return html`<header class="top" ref=${row}>
     <a class="brand" href="#/">
       <img src="icon.svg" width="20" height="20" alt="" />
       sweep

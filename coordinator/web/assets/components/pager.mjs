@@ -1,5 +1,5 @@
 // Which part of a list is shown, with buttons to the others.
-import { count } from "../lib/format.mjs";
+import { count, counted } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute } from "../lib/route.mjs";
 
@@ -8,7 +8,7 @@ import { changeRoute } from "../lib/route.mjs";
  * @param {number} props.offset
  * @param {number} props.total
  * @param {number} props.size of a page of the list
- * @param {string} props.what the things listed, in the plural
+ * @param {string} props.what a thing of the list, in the singular
  */
 export function Pager({ offset, total, size, what }) {
   if (total === 0) return null;
@@ -20,7 +20,7 @@ export function Pager({ offset, total, size, what }) {
       Previous
     </button>
     <span role="status">
-      ${count(Math.min(offset + 1, total))} to ${count(last)} of ${count(total)} ${what}
+      ${count(Math.min(offset + 1, total))} to ${count(last)} of ${counted(total, what)}
     </span>
     <button disabled=${offset + size >= total} onClick=${() => show(offset + size)}>Next</button>
   </p>`;

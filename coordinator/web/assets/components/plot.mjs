@@ -5,7 +5,7 @@ import { Legend } from "./legend.mjs";
 import { cssVariable, scheme } from "../lib/colour.mjs";
 import { number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
-import { endNames, roomForNames } from "../lib/line-names.mjs";
+import { endNames, roomForNames, widthOf } from "../lib/line-names.mjs";
 
 /** @import { Element } from "../lib/html.mjs" */
 
@@ -47,6 +47,8 @@ import { endNames, roomForNames } from "../lib/line-names.mjs";
  * @property {number} [height]
  */
 
+const belowPlot = 52; // the pixels of a plot's height that the x axis takes
+
 const noItems = /** @type {Item[]} */ ([]);
 
 /**
@@ -66,6 +68,8 @@ export function Plot({
   onZoom = null,
   height = 320,
 }) {
+  const yName = yTitle && yTitle + (log ? " (log)" : "");
+  const isLong = widthOf(yName) * 1.1 > height - belowPlot; // 1.1: the title is bold
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const plot = useRef(/** @type {uPlot | null} */ (null));
   const named = useRef(items);
@@ -83,7 +87,7 @@ export function Plot({
     if (!parent) return undefined; // the view was left before it was drawn
     const size = () => ({ width: Math.max(parent.clientWidth, 200), height });
     const { width } = size();
-    const options = optionsOf({ series, bands, log, onZoom, xTitle, yTitle });
+    const options = optionsOf({ series, bands, log, onZoom, xTitle, yTitle: isLong ? "" : yName });
     options.padding = [10, roomForNames(items, width), 0, 0];
     options.hooks = {
       ...options.hooks,
@@ -121,6 +125,7 @@ export function Plot({
   const shown = place === null ? "" : `${xTitle} ${number(xs[place], 5)}`;
   const only = items.length === 0 ? number(valueAt(series[0]?.values || [], place), 5) : "";
   return html`
+    ${isLong && html`<p class="axis-title">${yName}</p>`}
     <div class="plot" role="img" aria-label=${label} ref=${element}></div>
     <p class="spark cursor" aria-hidden="true">${shown}${shown && only && `: ${only}`}</p>
     ${
@@ -190,7 +195,7 @@ function optionsOf({ series, bands, log, onZoom, xTitle, yTitle }) {
       },
       {
         ...axis,
-        ...(yTitle && { label: yTitle + (log ? " (log)" : "") }),
+        ...(yTitle && { label: yTitle }),
         grid: line,
         ticks: line,
         size: 60,

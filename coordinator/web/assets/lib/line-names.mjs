@@ -14,14 +14,22 @@ const context = /** @type {CanvasRenderingContext2D} */ (
 );
 
 /**
+ * widthOf returns how many pixels a text of a plot needs.
+ * @param {string} text
+ */
+export function widthOf(text) {
+  context.font = font;
+  return context.measureText(text).width;
+}
+
+/**
  * roomForNames returns how many pixels the names need to the right of a plot.
  * @param {NamedLine[]} lines
  * @param {number} width the plot's
  */
 export function roomForNames(lines, width) {
   if (lines.length < 2 || width < narrow) return 12;
-  context.font = font;
-  const widths = lines.map(({ name }) => context.measureText(name).width);
+  const widths = lines.map(({ name }) => widthOf(name));
   return Math.min(Math.max(...widths), longest) + 2 * gap;
 }
 

@@ -49,11 +49,17 @@ export function Compare() {
       }
     </div>
     <${Problem} error=${error} />
-    ${chosen.length === 0 && html`<p>Choose up to eight sweeps.</p>`}
+    ${chosen.length === 0 && all && html`<p>${invitation(all.total)}</p>`}
     ${chosen.length > 0 && !answer && !error && html`<${Loading} />`}
     ${answer && html`<${SideBySide} answer=${answer} metric=${metric || "metric"} />`}
   `;
 }
+
+/** @param {number} total the number of sweeps */
+const invitation = (total) =>
+  total === 0
+    ? html`No sweeps yet. <code>sweep run FILE</code> runs all trials of a sweep file.`
+    : `Choose up to ${mostSweeps} sweeps from the list.`;
 
 /**
  * Sweeps is the choice of sweeps.

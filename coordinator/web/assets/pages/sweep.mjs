@@ -11,6 +11,7 @@ import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
+import { useCurrentInView } from "../lib/in-view.mjs";
 import { liveSweeps, resets } from "../lib/live.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 import { schemaOf } from "../lib/schema.mjs";
@@ -127,8 +128,9 @@ function Counts({ sweep: { progress, points } }) {
 /** @param {{name: string, view: string}} props */
 function Tabs({ name, view }) {
   const { query } = route.value;
+  const row = useCurrentInView(view);
   const shared = Object.fromEntries(sharedParameters.map((one) => [one, query.getAll(one)]));
-  return html`<nav class="tabs" aria-label="Views of the sweep">
+  return html`<nav class="tabs" aria-label="Views of the sweep" ref=${row}>
     ${Object.entries(views).map(([key, { title }]) => {
       const path = key === "overview" ? ["sweep", name] : ["sweep", name, key];
       const current = key === view ? "page" : undefined;

@@ -38,7 +38,7 @@ export function Sweeps() {
         </p>`
         : html`
           <${List} sweeps=${sweeps.map((sweep) => liveSweeps.value[sweep.id] || sweep)} />
-          <${Pager} offset=${offset} total=${total} size=${pageSize} what="sweeps" />
+          <${Pager} offset=${offset} total=${total} size=${pageSize} what="sweep" />
         `
     }
   `;

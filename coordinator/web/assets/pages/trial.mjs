@@ -53,7 +53,7 @@ export function Trial() {
   const { result } = trial;
   const failed = trial.state === "failed";
   const curves = firstOf(answer.curves, ({ metric }) => metric === objective);
-  const logs = html`<${Logs} log=${log} stderr=${result && result.stderr} />`;
+  const logs = html`<${Logs} log=${log} stderr=${result && result.stderr} state=${trial.state} />`;
   return html`
     <${Heading} answer=${answer} id=${id} />
     <${Problem} error=${error} />
@@ -68,7 +68,7 @@ export function Trial() {
       </section>
       <section aria-label="Curves, executions and log">
         <h2>Curves</h2>
-        <${Curves} curves=${curves} />
+        <${Curves} curves=${curves} state=${trial.state} />
         <${Media} trial=${trial} artifacts=${artifacts} />
         <h2>Executions</h2>
         <${Executions} executions=${executions} chosen=${execution} />
@@ -146,6 +146,9 @@ function Notes({ trial }) {
     }
   `;
 }
+
+/** @param {string} state a trial's */
+const isOver = (state) => ["completed", "failed", "cancelled"].includes(state);
 
 /**
  * firstOf puts the items for which a condition holds before the others.
@@ -247,10 +250,11 @@ function Identity({ trial: { fingerprint, result } }) {
   `;
 }
 
-/** @param {{curves: Curve[]}} props */
-function Curves({ curves }) {
+/** @param {{curves: Curve[], state: string}} props */
+function Curves({ curves, state }) {
   const log = route.value.query.get("log") === "1";
-  if (curves.length === 0) return html`<p class="none">No curves yet.</p>`;
+  const has = isOver(state) ? "This trial has no curves." : "No curves yet.";
+  if (curves.length === 0) return html`<p class="none">${has}</p>`;
   return html`
     <p class="controls"><${Check} label="Logarithmic" name="log" value=${log} /></p>
     <div class="cards">
@@ -310,8 +314,9 @@ function Executions({ executions, chosen }) {
  * @param {object} props
  * @param {Log | null} props.log of the chosen execution
  * @param {string} [props.stderr] what the trainer wrote last
+ * @param {string} props.state the trial's
  */
-function Logs({ log, stderr }) {
+function Logs({ log, stderr, state }) {
   return html`
     ${
       log &&
@@ -327,7 +332,9 @@ function Logs({ log, stderr }) {
         ${
           log.text
             ? html`<pre tabindex="0" aria-label="Log">${log.text}</pre>`
-            : html`<p class="none">No output, or the execution is still running.</p>`
+            : html`<p class="none">
+              ${isOver(state) ? "No output." : "The log comes when the execution has ended."}
+            </p>`
         }
       `
     }

@@ -3,6 +3,7 @@ import { Mean } from "./groups.mjs";
 import { Check } from "../components/check.mjs";
 import { Choice } from "../components/choice.mjs";
 import { GroupBy } from "../components/group-by.mjs";
+import { NoResults } from "../components/no-results.mjs";
 import { Plot } from "../components/plot.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
@@ -58,7 +59,7 @@ export function Curves({ sweep, schema, version }) {
     },
     version,
   );
-  if (!metric) return html`<p>No trial has a curve yet.</p>`;
+  if (!metric) return html`<${NoResults} sweep=${sweep} />`;
   const found = answer && answer.answer;
   const drawn =
     found && drawingOf(found, schema, { single, spread, byTime, smoothing: Number(smoothing) });
@@ -98,7 +99,13 @@ export function Curves({ sweep, schema, version }) {
       ${zoom && html`<button onClick=${() => zoomTo(null)}>Reset zoom</button>`}
     </div>
     <${Status} answer=${answer} error=${error} />
-    ${drawn && drawn.xs.length === 0 && html`<p>These trials have no curve of ${metric} yet.</p>`}
+    ${
+      drawn &&
+      drawn.xs.length === 0 &&
+      (rank
+        ? html`<p>None of these trials has a curve of ${metric}.</p>`
+        : html`<${NoResults} sweep=${sweep} />`)
+    }
     ${
       found &&
       drawn &&

@@ -2,6 +2,7 @@
 import { Excluded } from "../components/excluded.mjs";
 import { Choice } from "../components/choice.mjs";
 import { GroupBy } from "../components/group-by.mjs";
+import { NoResults } from "../components/no-results.mjs";
 import { Pager } from "../components/pager.mjs";
 import { Status } from "../components/status.mjs";
 import { SortHead, Table, numeric } from "../components/table.mjs";
@@ -45,7 +46,7 @@ export function Groups({ sweep, schema, version }) {
     },
     version,
   );
-  if (!metric) return html`<p>No trial has a metric yet.</p>`;
+  if (!metric) return html`<${NoResults} sweep=${sweep} />`;
   const page = answer && answer.answer;
   return html`
     <div class="controls">
@@ -74,7 +75,7 @@ export function Groups({ sweep, schema, version }) {
           order=${order}
           stale=${stale}
         />
-        <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="groups" />
+        <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="group" />
       `
     }
   `;

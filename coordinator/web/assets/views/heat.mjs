@@ -1,6 +1,7 @@
 // A heat map: a metric over two parameters.
 import { Choice } from "../components/choice.mjs";
 import { Excluded } from "../components/excluded.mjs";
+import { NoResults } from "../components/no-results.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
@@ -11,7 +12,7 @@ import { scheme, shade } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
-import { route } from "../lib/route.mjs";
+import { hrefOf, route } from "../lib/route.mjs";
 import { scaleOf, wantsLog } from "../lib/scale.mjs";
 import { binsFor, chosenOf, goalOf, metricOf, scaleFor, withoutSeed } from "../lib/schema.mjs";
 
@@ -43,8 +44,16 @@ export function Heat({ sweep, schema, version }) {
     },
     version,
   );
-  if (names.length < 2 || !metric)
-    return html`<p>A heat map needs two parameters that vary, and a metric.</p>`;
+  if (!metric) return html`<${NoResults} sweep=${sweep} />`;
+  if (names.length < 2)
+    return html`<p>
+      A heat map needs two parameters with several values.${" "}
+      ${
+        names.length > 0
+          ? html`See a <a href=${hrefOf(["sweep", sweep.id, "slice"])}>slice over ${names[0]}</a>.`
+          : "These trials have none."
+      }
+    </p>`;
   const slice = answer && answer.answer;
   return html`
     <div class="controls">
@@ -78,7 +87,7 @@ function valueOf(cell, figure, goal) {
 }
 
 // The picture's size and margins. Its height depends on the number of rows.
-const right = 80;
+const right = 90;
 const top = 28;
 const bottom = 56;
 
@@ -300,7 +309,7 @@ function Cell({ x, y, width, height, cell, value, tone, title }) {
     lost > 0 && `${lost} failed or diverged`,
   ];
   const text = () => {
-    if (value !== null) return number(value, 3) + (lost ? ` ✕${lost}` : "");
+    if (value !== null) return number(value, 3) + (lost && width > 64 ? ` ✕${lost}` : "");
     if (!cell) return "";
     return lost ? "✕" : "none";
   };

@@ -1,5 +1,6 @@
 // How much each parameter matters for a metric.
 import { Choice } from "../components/choice.mjs";
+import { NoResults } from "../components/no-results.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { useAnswer } from "../lib/answer.mjs";
@@ -23,7 +24,7 @@ export function Importance({ sweep, schema, version }) {
     { ...filterOf(query), metric, top },
     version,
   );
-  if (!metric) return html`<p>No trial has a metric yet.</p>`;
+  if (!metric) return html`<${NoResults} sweep=${sweep} />`;
   const found = answer && answer.answer;
   return html`
     <div class="controls">
@@ -73,6 +74,7 @@ export function Importance({ sweep, schema, version }) {
  * @param {string} props.metric
  */
 function Parameters({ list, id, metric }) {
+  if (list.length === 0) return html`<p>No parameter has several values among these trials.</p>`;
   const filter = filterOf(route.value.query);
   const columns = [
     "Parameter",
@@ -102,7 +104,14 @@ function Parameters({ list, id, metric }) {
 export function Bar({ part, fill }) {
   const width = Math.max(220 * Math.min(part, 1), part > 0 ? 1.5 : 0);
   return html`
-    <svg width="220" height="14" viewBox="0 0 220 14" aria-hidden="true">
+    <svg
+      class="share"
+      width="220"
+      height="14"
+      viewBox="0 0 220 14"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
       <rect width="220" height="14" rx="3" fill="var(--sunk)" />
       <rect width=${width} height="14" rx="3" fill=${fill} />
     </svg>${" "}

@@ -1,5 +1,6 @@
 // What a sweep comes to: its best trials, what matters, and what failed.
 import { Bar } from "./importance.mjs";
+import { NoResults } from "../components/no-results.mjs";
 import { Plot } from "../components/plot.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
@@ -14,7 +15,7 @@ import { html } from "../lib/html.mjs";
 import { hrefOf } from "../lib/route.mjs";
 import { distinguishing, goalOf, groupNames, withoutSeed } from "../lib/schema.mjs";
 
-/** @import { Bands, GroupPage, Importances, Overview as Answer, Page } from "../../api" */
+/** @import { Bands, GroupPage, Importances, Overview as Answer, Page, Sweep } from "../../api" */
 /** @import { Element } from "../lib/html.mjs" */
 /** @import { Schema, ViewProps } from "../lib/schema.mjs" */
 
@@ -35,7 +36,7 @@ export function Overview({ sweep, schema, version }) {
   return html`
     <${Status} answer=${answer} error=${error} />
     ${!found.best && failures}
-    <${Best} found=${found} schema=${schema} columns=${columns} id=${sweep.id} />
+    <${Best} found=${found} schema=${schema} columns=${columns} sweep=${sweep} />
     ${
       found.best && html`<${Top} sweep=${sweep} schema=${schema} version=${version}>${failures}<//>`
     }
@@ -44,12 +45,13 @@ export function Overview({ sweep, schema, version }) {
 
 /**
  * Best shows the best trial, and how long the others will take.
- * @param {{found: Answer, schema: Schema, columns: string[], id: string}} props
+ * @param {{found: Answer, schema: Schema, columns: string[], sweep: Sweep}} props
  */
-function Best({ found: { best, left }, schema, columns, id }) {
+function Best({ found: { best, left }, schema, columns, sweep }) {
+  const { id } = sweep;
   const metric = schema.mainMetric;
   const content = () => {
-    if (!metric) return html`<p class="none">No trial has reported a metric yet.</p>`;
+    if (!metric) return html`<${NoResults} sweep=${sweep} />`;
     if (!best) return html`<p class="none">No trial has completed with a ${metric} yet.</p>`;
     const [value, ...values] = best.cells;
     return html`<dl class="stats">

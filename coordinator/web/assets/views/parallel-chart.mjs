@@ -89,16 +89,17 @@ function textScale(values) {
 }
 
 /**
- * ParallelChart draws a line for each trial. The first column is the metric.
+ * ParallelChart draws a line for each trial. The first column is the metric, if there is one.
  * @param {object} props
  * @param {Row[]} props.rows
  * @param {Row[]} props.others that the filter leaves out, for comparison
  * @param {string[]} props.columns
  * @param {Schema} props.schema
+ * @param {string} props.metric "" before any trial has one
  * @param {Goal} props.goal
  * @param {string} props.id the sweep's
  */
-export function ParallelChart({ rows, others, columns, schema, goal, id }) {
+export function ParallelChart({ rows, others, columns, schema, metric, goal, id }) {
   const width = Math.max(chartWidth.value, left + right + axisRoom * (columns.length - 1));
   const axes = columns.map((name, place) =>
     axisOf(
@@ -132,10 +133,10 @@ export function ParallelChart({ rows, others, columns, schema, goal, id }) {
         ([state, n]) => html`<span key=${state}><${State} state=${state} /> ${count(n)}</span>`,
       )}
       <span class="quiet">
-        The best trials by ${columns[0]} (${goal}) are in colour, on top. Dashed lines are trials
-        that did not complete; those without a value run along the bottom edge. Drag along an axis
-        to filter by a range, double-click it to undo; choose a word to filter by it. Click a line
-        to open its trial.
+        ${metric && `The best trials by ${metric} (${goal}) are in colour, on top. `} Dashed lines
+        are trials that did not complete; those without a value run along the bottom edge. Drag
+        along an axis to filter by a range, double-click it to undo; choose a word to filter by it.
+        Click a line to open its trial.
       </span>
     </p>
   `;

@@ -1,6 +1,7 @@
 // Parallel coordinates: a line for each trial across all parameters.
 import { ParallelChart } from "./parallel-chart.mjs";
 import { Choice } from "../components/choice.mjs";
+import { NoResults } from "../components/no-results.mjs";
 import { PickBoxes, PickList } from "../components/pick-list.mjs";
 import { Status } from "../components/status.mjs";
 import { useAnswer } from "../lib/answer.mjs";
@@ -37,10 +38,19 @@ export function Parallel({ sweep, schema, version }) {
     { metric, limit: mostOthers, column: columns },
     version,
   );
+  if (names.length === 0)
+    return metric
+      ? html`<p>
+          Parallel coordinates need a parameter with several values. These trials have none.
+        </p>`
+      : html`<${NoResults} sweep=${sweep} />`;
   const sample = answer && answer.answer;
   return html`
     <div class="controls">
-      <${Choice} label="Metric" name="metric" value=${metric} options=${schema.metrics} />
+      ${
+        metric &&
+        html`<${Choice} label="Metric" name="metric" value=${metric} options=${schema.metrics} />`
+      }
       <${Choice}
         label="Trials"
         name="top"
@@ -61,6 +71,7 @@ export function Parallel({ sweep, schema, version }) {
     ${sample && sample.rows.length === 0 && html`<p>No trials match.</p>`}
     ${
       sample &&
+      sample.rows.length > 0 &&
       html`
         <${Extent} sample=${sample} top=${top} metric=${metric} />
         <${ParallelChart}
@@ -68,6 +79,7 @@ export function Parallel({ sweep, schema, version }) {
           others=${isFiltered && all ? all.answer.rows : []}
           columns=${columns}
           schema=${schema}
+          metric=${metric}
           goal=${goalOf(schema, metric)}
           id=${sweep.id}
         />

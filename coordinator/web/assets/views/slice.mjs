@@ -3,6 +3,7 @@ import { SliceChart } from "./slice-chart.mjs";
 import { Check } from "../components/check.mjs";
 import { Choice } from "../components/choice.mjs";
 import { Excluded } from "../components/excluded.mjs";
+import { NoResults } from "../components/no-results.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
@@ -39,7 +40,9 @@ export function Slice({ sweep, schema, version }) {
     { ...filterOf(query), metric, limit: mostDots, column: [parameter, metric] },
     version,
   );
-  if (!parameter || !metric) return html`<p>No parameter varies, or no trial has a metric yet.</p>`;
+  if (!metric) return html`<${NoResults} sweep=${sweep} />`;
+  if (!parameter)
+    return html`<p>A slice needs a parameter with several values. These trials have none.</p>`;
   const slice = answer && answer.answer;
   const dots = bins > 0 && sample ? sample.answer : null;
   return html`

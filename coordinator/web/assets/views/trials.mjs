@@ -1,6 +1,7 @@
 // The list of trials: the server pages, sorts and filters.
 import { Actions } from "./actions.mjs";
 import { SQL } from "./sql.mjs";
+import { NoResults } from "../components/no-results.mjs";
 import { Pager } from "../components/pager.mjs";
 import { PickBoxes, PickList } from "../components/pick-list.mjs";
 import { State } from "../components/state.mjs";
@@ -33,6 +34,10 @@ export function Trials({ sweep, schema, version }) {
   const parameters = { ...filter, column: columns, ...order, offset, limit: pageSize };
   const { answer, error, stale } = useAnswer(`sweeps/${sweep.id}/trials`, parameters, version);
   const page = answer && answer.answer;
+  const isFiltered = filter.where.length + filter.state.length > 0;
+  const nothing = isFiltered
+    ? html`<p>No trials match.</p>`
+    : html`<${NoResults} sweep=${sweep} />`;
   return html`
     <div class="controls">
       <${Columns} schema=${schema} columns=${columns} />
@@ -43,8 +48,10 @@ export function Trials({ sweep, schema, version }) {
       </span>
     </div>
     <${Status} answer=${answer} error=${error} />
+    ${page && page.rows.length === 0 && nothing}
     ${
       page &&
+      page.rows.length > 0 &&
       html`
         <${Rows}
           page=${page}
@@ -55,8 +62,7 @@ export function Trials({ sweep, schema, version }) {
           order=${order}
           stale=${stale}
         />
-        ${page.rows.length === 0 && html`<p>No trials match.</p>`}
-        <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="trials" />
+        <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="trial" />
       `
     }
   `;
@@ -89,8 +95,9 @@ function columnsOf(query, schema) {
   const metrics = [...new Set([schema.mainMetric, ...withGoal])].filter(Boolean);
   const shown = metrics.length ? metrics : schema.metrics;
   const [objective, ...others] = shown.slice(0, 5);
-  const all = [objective, ...schema.varying.slice(0, 10), ...others, "seconds"];
-  return all.filter(Boolean);
+  const last = schema.byName.seconds?.low !== undefined && "seconds";
+  const all = [objective, ...schema.varying.slice(0, 10), ...others, last];
+  return all.filter((name) => !!name);
 }
 
 /**
