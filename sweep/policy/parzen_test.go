@@ -39,6 +39,25 @@ func TestDensities(t *testing.T) {
 	}
 }
 
+// Thirty observations, weighted by age, of all kinds of parameter at once: as Optuna's own code has it
+// where NumPy's sort is told to be stable, since otherwise equal observations get widths at random.
+func TestMixedDensity(t *testing.T) {
+	dimensions := []dimension{{high: 1}, {low: 1e-4, high: 1e-1, log: true}, {choices: 3},
+		{low: 8, high: 64, step: 8}, {low: 16, high: 512, step: 1, log: true}}
+	var observations [][]float64
+	for i := range 30 {
+		observations = append(observations, []float64{float64(i*37%101) / 101,
+			math.Pow(10, -4+3*(float64(i*53%97)/97)), float64(i % 3), float64(8 * (1 + i*29%8)), float64(16 + i*i*7%497)})
+	}
+	e := newEstimator(dimensions, observations)
+	for i, point := range [][]float64{{0, 1e-4, 0, 8, 16}, {.37, 2e-3, 1, 32, 100}, {1, 1e-1, 2, 64, 512}} {
+		want := []float64{-4.3438115730, -14.0727406595, -16.2613483839}[i]
+		if got := e.logDensity(point); !near(got, want, 1e-9) {
+			t.Errorf("at %v: %.10f, want %.10f", point, got, want)
+		}
+	}
+}
+
 // What is sampled has the shares that the density gives, which adds up to 1.
 func TestSamplesFollowTheDensity(t *testing.T) {
 	const draws = 20000
