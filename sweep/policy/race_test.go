@@ -43,8 +43,8 @@ func TestRace(t *testing.T) {
 			}
 		}
 		var drops []Drop
-		for range 10000 {
-			i, s := order.IntN(len(all)), order.IntN(10)
+		for _, trial := range order.Perm(10 * len(all)) {
+			i, s := trial%len(all), trial/len(all)
 			skipped := false
 			for _, d := range drops {
 				skipped = skipped || d.Point == i
