@@ -31,6 +31,7 @@ type Grid struct {
 	product int64
 	total   int64
 	count   int64
+	known   int64
 	removed []Removal
 	// random draws the points of a random search; nil for a grid.
 	random *sampler
@@ -84,6 +85,7 @@ func NewGrid(spec *Spec) (*Grid, error) {
 	if spec.Cap > 0 {
 		g.count = min(g.count, spec.Cap)
 	}
+	g.known = g.count
 	return g, nil
 }
 
@@ -265,6 +267,10 @@ func (g *Grid) excluded(digits []int64, present []bool) bool {
 
 // Count is the number of points.
 func (g *Grid) Count() int64 { return g.count }
+
+// Known is how many points do not depend on results: all but for Random.Bayes, which has At and All
+// draw the others as if there were no results.
+func (g *Grid) Known() int64 { return g.known }
 
 // Product is the number of combinations of all values, before conditions,
 // exclusions and Spec.Cap; of a random search the number of draws.

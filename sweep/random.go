@@ -15,9 +15,30 @@ type Random struct {
 	// evenly than independent ones. Each axis with more than one value is the next dimension: a
 	// draw depends on that, too.
 	Sobol bool `json:"sobol,omitempty"`
+	// Bayes, if not nil, has results choose the points after the first ones: see Grid.Known.
+	Bayes *Bayes `json:"bayes,omitempty"`
 	// Replicated says that the last axis is not drawn: each draw is taken with all its values.
 	Replicated bool `json:"replicated,omitempty"`
 }
+
+// Bayes has the points be chosen in generations, those of each by the results of all before it.
+// Package policy chooses them.
+type Bayes struct {
+	// Batch is the number of points of a generation, each with all its replicates.
+	Batch int64 `json:"batch"`
+}
+
+// Bounds and defaults of a search by results.
+const (
+	// BayesStart is how many points are drawn before results count, rounded up to generations.
+	BayesStart = 10
+	// DefaultBatch is the number of points of a generation.
+	DefaultBatch = 16
+	// MostBatch bounds the points of a generation, which are written in one transaction.
+	MostBatch = 1000
+	// MostBayes bounds the points of a search: choosing one takes a time that grows with those before.
+	MostBayes = 10_000
+)
 
 // ErrEndless says that a search that draws its points has no end: Spec.Cap gives it one.
 var ErrEndless = errors.New("a search that draws its points has no end by itself: run_cap says how many trials it " +
@@ -87,7 +108,36 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 		}
 	}
 	g.random, g.count, g.total, g.product = s, spec.Cap, spec.Cap, spec.Cap
+	g.known = spec.Cap
+	if spec.Random.Bayes != nil {
+		if err := s.checkBayes(spec); err != nil {
+			return nil, err
+		}
+		batch := spec.Random.Bayes.Batch
+		g.known = min(spec.Cap, (BayesStart+batch-1)/batch*batch*s.replicates)
+	}
 	return g, nil
+}
+
+// checkBayes checks what a search by results needs besides.
+func (s *sampler) checkBayes(spec *Spec) error {
+	if b := spec.Random.Bayes.Batch; b < 1 || b > MostBatch || s.replicates > MostBayes {
+		return fmt.Errorf("a generation of %d points with %d replicates: expected 1 to %d points, and at most %d "+
+			"replicates", b, s.replicates, MostBatch, MostBayes)
+	}
+	if n := (spec.Cap + s.replicates - 1) / s.replicates; n > MostBayes {
+		return fmt.Errorf("a search by results has at most %d points, and run_cap gives %d: lower run_cap, or write "+
+			"method: random", MostBayes, n)
+	}
+	for _, axis := range spec.Axes {
+		for _, p := range axis.Parameters {
+			if d := p.Values.Distribution; d != nil && d.logarithmic() && d.Step != 0 && !(d.least() > d.Step/2) {
+				return refused(p.Name, "its smallest value is %v, and must be above q/2: a search by results is over "+
+					"logarithms", d.least())
+			}
+		}
+	}
+	return nil
 }
 
 // placeDimensions gives each axis that is drawn and varies a dimension of the Sobol sequence, in

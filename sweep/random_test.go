@@ -161,27 +161,6 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func TestPortableFunctions(t *testing.T) {
-	near := func(got, want float64) bool { return math.Abs(got-want) <= 4e-16*math.Abs(want)*4 }
-	for x := -700.0; x <= 700; x += 0.37 {
-		if got, want := portableExp(x), math.Exp(x); math.Abs(got-want) > 1e-14*want {
-			t.Errorf("exp(%v) = %v, want %v", x, got, want)
-		}
-		if got := portableLog(math.Exp(x)); math.Abs(got-math.Log(math.Exp(x))) > 1e-15*math.Abs(x)+1e-16 {
-			t.Errorf("log(exp(%v)) = %v", x, got)
-		}
-	}
-	// From tables of the normal distribution; scipy.stats.norm.ppf agrees.
-	for u, want := range map[float64]float64{
-		0.5: 0, 0.975: 1.959963984540054, 0.001: -3.090232306167813, 1e-10: -6.361340902404056,
-		0.75: 0.6744897501960817,
-	} {
-		if got := normalQuantile(u); !near(got, want) {
-			t.Errorf("quantile %v is %v, want %v", u, got, want)
-		}
-	}
-}
-
 func TestRandomRefusals(t *testing.T) {
 	var refused *ParameterError
 	for name, change := range map[string]func(s *Spec){

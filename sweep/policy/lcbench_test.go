@@ -289,7 +289,7 @@ func (s *surrogate) accuracy(task string, p sweep.Parameters) float64 {
 }
 
 // search returns the best accuracy after each trial, with a batch of 0 of a random search.
-func (s *surrogate) search(t testing.TB, task string, spec *sweep.Spec, batch int) (best []float64) {
+func (s *surrogate) search(t testing.TB, task string, spec *sweep.Spec, batch int64) (best []float64) {
 	note := func(p sweep.Parameters) float64 {
 		value := s.accuracy(task, p)
 		if n := len(best); n > 0 {
@@ -309,23 +309,22 @@ func (s *surrogate) search(t testing.TB, task string, spec *sweep.Spec, batch in
 		}
 		return best
 	}
-	tpe, err := NewTPE(spec, Generations{Batch: batch})
+	spec.Random.Bayes = &sweep.Bayes{Batch: batch}
+	tpe, err := NewTPE(spec, &sweep.Description{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var state json.RawMessage
-	var observations []Observation
+	var trials []Trial
 	for {
-		next, err := tpe.Step(state, observations, 1)
+		next, err := tpe.Next(t.Context(), trials)
 		if err != nil {
 			t.Fatal(err)
 		}
-		state = next.State
-		for _, p := range next.Points {
-			observations = append(observations, Observation{int64(len(observations)), Completed, -note(p)})
-		}
-		if next.Done {
+		if len(next) == 0 {
 			return best
+		}
+		for _, p := range next {
+			trials = append(trials, Trial{p, -note(p)})
 		}
 	}
 }
@@ -337,7 +336,7 @@ func BenchmarkLCBench(b *testing.B) {
 	for range b.N {
 		for _, task := range []string{"167168", "189906", "126026", "3945", "7593", "34539"} {
 			for seed := range int64(5) {
-				for name, batch := range map[string]int{"random": 0, "tpe1": 1, "tpe8": 8} {
+				for name, batch := range map[string]int64{"random": 0, "tpe1": 1, "tpe8": 8} {
 					best := s.search(b, task, lcbenchSpec(100, seed), batch)
 					fmt.Println("lcbench", task, name, seed, best[24], best[49], best[99])
 				}

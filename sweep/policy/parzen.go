@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"sweep/sweep/portable"
 )
 
 // dimension is what a parameter's values are for an estimator: numbers between two ends, or one of
@@ -25,7 +27,7 @@ func (d *dimension) bounds() (low, high float64) {
 
 func (d *dimension) inner(x float64) float64 {
 	if d.log {
-		return math.Log(x)
+		return portable.Log(x)
 	}
 	return x
 }
@@ -33,10 +35,10 @@ func (d *dimension) inner(x float64) float64 {
 // outer returns the value for a number within the bounds.
 func (d *dimension) outer(x float64) float64 {
 	if d.log {
-		x = math.Exp(x)
+		x = portable.Exp(x)
 	}
 	if d.step != 0 {
-		x = d.low + math.Round((x-d.low)/d.step)*d.step
+		x = d.low + float64(math.Round((x-d.low)/d.step)*d.step)
 	}
 	return min(max(x, d.low), d.high)
 }
@@ -53,8 +55,8 @@ type kernel struct {
 // newKernel returns a normal kernel between two bounds.
 func newKernel(mean, deviation, low, high float64) kernel {
 	mass := normalMass((low-mean)/deviation, (high-mean)/deviation)
-	k := kernel{mean: mean, deviation: deviation, logMass: math.Log(mass)}
-	k.logPeak = -math.Log(deviation*math.Sqrt(2*math.Pi)) - k.logMass
+	k := kernel{mean: mean, deviation: deviation, logMass: logarithm(mass)}
+	k.logPeak = -portable.Log(deviation*math.Sqrt(2*math.Pi)) - k.logMass
 	return k
 }
 
@@ -95,7 +97,7 @@ func newEstimator(dimensions []dimension, observations [][]float64) *estimator {
 	}
 	for i := range e.weights {
 		e.weights[i] /= total
-		e.logWeights = append(e.logWeights, math.Log(e.weights[i]))
+		e.logWeights = append(e.logWeights, portable.Log(e.weights[i]))
 		e.kernels[i] = make([]kernel, len(dimensions))
 	}
 	for j := range dimensions {
@@ -189,22 +191,24 @@ func (e *estimator) logDensity(point []float64) float64 {
 	}
 	var sum float64
 	for _, t := range terms {
-		sum += math.Exp(t - largest)
+		if t > largest-40 { // smaller ones are lost in the sum, which is at least 1
+			sum += portable.Exp(t - largest)
+		}
 	}
-	return largest + math.Log(sum)
+	return largest + portable.Log(sum)
 }
 
 func (k *kernel) logDensity(d *dimension, value float64) float64 {
 	if d.choices > 0 {
-		return math.Log(k.choices[int(value)])
+		return portable.Log(k.choices[int(value)])
 	}
 	scaled := func(x float64) float64 { return (x - k.mean) / k.deviation }
 	if d.step != 0 {
 		from, to := d.inner(value-d.step/2), d.inner(value+d.step/2)
-		return math.Log(normalMass(scaled(from), scaled(to))) - k.logMass
+		return logarithm(normalMass(scaled(from), scaled(to))) - k.logMass
 	}
 	z := scaled(d.inner(value))
-	return k.logPeak - z*z/2
+	return k.logPeak - float64(z*z)/2
 }
 
 // normalMass is the standard normal probability between a and b, a ≤ b, exact in both tails.
@@ -212,11 +216,16 @@ func normalMass(a, b float64) float64 {
 	if a > 0 {
 		a, b = -b, -a
 	}
-	return below(b) - below(a)
+	return portable.Normal(b) - portable.Normal(a)
 }
 
-// below is the standard normal distribution function.
-func below(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+// logarithm is that of a probability, -Inf for 0.
+func logarithm(x float64) float64 {
+	if x <= 0 {
+		return math.Inf(-1)
+	}
+	return portable.Log(x)
+}
 
 // sample draws a point.
 func (e *estimator) sample(random *rand.Rand) []float64 {
@@ -232,8 +241,10 @@ func (e *estimator) sample(random *rand.Rand) []float64 {
 		low, high := d.bounds()
 		a, b := (low-k.mean)/k.deviation, (high-k.mean)/k.deviation
 		// The means are within the bounds, so neither tail is lost.
-		z := -math.Sqrt2 * math.Erfcinv(2*(below(a)+u*(below(b)-below(a))))
-		point[j] = d.outer(min(max(k.mean+k.deviation*z, low), high))
+		below := portable.Normal(a)
+		share := below + float64(u*(portable.Normal(b)-below))
+		z := portable.NormalQuantile(min(max(share, leastShare), 1-leastShare))
+		point[j] = d.outer(min(max(k.mean+float64(k.deviation*z), low), high))
 	}
 	return point
 }

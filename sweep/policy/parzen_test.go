@@ -93,7 +93,7 @@ func TestWeights(t *testing.T) {
 		}
 	}
 	for n, want := range map[int]int{1: 1, 10: 1, 11: 2, 20: 2, 100: 10, 250: 25, 300: 25} {
-		if got := goodTrials(n); got != want {
+		if got := goodPoints(n); got != want {
 			t.Errorf("γ(%d) = %d, want %d", n, got, want)
 		}
 	}

@@ -1,8 +1,8 @@
 package policy
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -12,161 +12,157 @@ import (
 	"sweep/sweep"
 )
 
-// TPE is the multivariate tree-structured Parzen estimator with the defaults of Optuna 5: the
-// better trials and the others each have an estimator, and the next point is the best by the ratio
-// of their densities among some that are drawn from the first. Trials that run count among the
-// others. Parameters with conditions are chosen one by one, from the trials that have them.
+// TPE is the multivariate tree-structured Parzen estimator with the defaults of Optuna 5: the better
+// points and the others each have an estimator, and the next point is the best by the ratio of their
+// densities among some that are drawn from the first. Points of the same generation, which have no
+// results yet, count among the others. The first points, and so many that a generation is full, are
+// those of a random search. Parameters with conditions are chosen one by one, from the points that
+// have them.
 //
-// J. Bergstra et al., Algorithms for hyper-parameter optimization, NeurIPS 2011.
+// J. Bergstra et al., Algorithms for hyper-parameter optimization, NeurIPS 2011; S. Watanabe,
+// Tree-structured Parzen estimator: understanding its algorithm components, 2023.
 type TPE struct {
-	space       *space
-	generations Generations
-	seed        uint64
-	most        int64
+	space *space
+	grid  *sweep.Grid
+	seed  uint64
+	batch int64
+	// seeds are the values of the last axis if each point is taken with all of them.
+	seeds *sweep.AxisParameter
 }
 
-const (
-	// startTrials is how many trials must have ended before results count.
-	startTrials = 10
-	// candidates is how many points are drawn for each that is chosen.
-	candidates = 24
-)
+// candidates is how many points are drawn for each that is chosen.
+const candidates = 24
 
-// NewTPE returns the search over the axes of a sweep, which has Spec.Cap points. Spec.Random has
-// its seed.
-func NewTPE(spec *sweep.Spec, generations Generations) (*TPE, error) {
-	switch {
-	case spec.Random == nil || spec.Cap <= 0:
-		return nil, sweep.ErrEndless
-	case len(spec.Exclude) > 0:
-		return nil, sweep.ErrExcluded
-	case spec.Random.Replicated:
-		return nil, errors.New("a search by results has no replicates: each point has one result")
-	case generations.Batch < 1 || generations.Lag < 0:
-		return nil, fmt.Errorf("generations of %d with a lag of %d: expected at least 1, and 0", generations.Batch,
-			generations.Lag)
-	}
-	s, err := newSpace(spec)
+// NewTPE returns the search of a spec with Random.Bayes. The description is that of its trainer.
+func NewTPE(spec *sweep.Spec, description *sweep.Description) (*TPE, error) {
+	grid, err := sweep.NewGrid(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &TPE{space: s, generations: generations, seed: uint64(spec.Random.Seed), most: spec.Cap}, nil
+	if spec.Random == nil || spec.Random.Bayes == nil {
+		return nil, fmt.Errorf("sweep %s has no search by results", spec.Name)
+	}
+	t := &TPE{space: newSpace(spec, description), grid: grid, seed: uint64(spec.Random.Seed),
+		batch: spec.Random.Bayes.Batch}
+	if spec.Random.Replicated {
+		t.seeds = &spec.Axes[len(spec.Axes)-1].Parameters[0]
+	}
+	return t, nil
 }
 
-// tpeState are the coordinates of the points so far, by axis, null for absent parameters.
-type tpeState struct {
-	Points [][]*float64 `json:"points"`
+// replicates is the number of trials of a point.
+func (t *TPE) replicates() int64 {
+	if t.seeds == nil {
+		return 1
+	}
+	return t.seeds.Values.Len()
 }
 
-// trial is a point with its result.
-type trial struct {
-	coordinates []*float64
-	Observation
+// Generation is the number of trials of a generation; the last one may have fewer.
+func (t *TPE) Generation() int64 { return t.batch * t.replicates() }
+
+// Count is the number of trials.
+func (t *TPE) Count() int64 { return t.grid.Count() }
+
+// observation is a point with its value.
+type observation struct {
+	index       int
+	coordinates []float64
+	value       float64
 }
 
-// Step returns whole generations, until they have want points or their results are missing.
-func (t *TPE) Step(state json.RawMessage, observations []Observation, want int) (Decision, error) {
-	var s tpeState
-	if state != nil {
-		if err := json.Unmarshal(state, &s); err != nil {
-			return Decision{}, fmt.Errorf("state of the search: %w", err)
+// Next returns the trials of the generation after some, which are all before it, in order of index,
+// replicates next to each other. There is none after the last. The value of a point is the mean over its
+// replicates; if one of them has none, the point is worse than all others. The error is that of ctx.
+func (t *TPE) Next(ctx context.Context, trials []Trial) (next []sweep.Parameters, err error) {
+	from := int64(len(trials))
+	until := min(from+t.Generation(), t.Count())
+	var observations []observation
+	replicates := int(t.replicates())
+	for i := 0; i+replicates <= len(trials); i += replicates {
+		o := observation{i / replicates, t.space.coordinates(trials[i].Parameters), 0}
+		for _, trial := range trials[i : i+replicates] {
+			o.value += trial.Value / float64(replicates)
 		}
+		observations = append(observations, o)
 	}
-	trials := make([]trial, len(s.Points))
-	for i, coordinates := range s.Points {
-		trials[i] = trial{coordinates, Observation{Index: int64(i)}}
-	}
-	for _, o := range observations {
-		if o.Index < 0 || o.Index >= int64(len(trials)) {
-			return Decision{}, fmt.Errorf("a result of point %d, where the search has %d points", o.Index, len(trials))
+	ended := len(observations)
+	for index := from; index < until; index += int64(replicates) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		if math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
-			o.Outcome = Failed
-		}
-		trials[o.Index].Observation = o
-	}
-	var points []sweep.Parameters
-	for int64(len(trials)) < t.most && len(points) < want {
-		needed := t.generations.needed(len(trials))
-		if slices.ContainsFunc(trials[:needed], func(o trial) bool { return o.Outcome == Running }) {
-			break
-		}
-		generation := (len(trials)/t.generations.Batch + 1) * t.generations.Batch
-		for len(trials) < generation && int64(len(trials)) < t.most {
-			coordinates, point := t.next(trials, needed)
-			trials = append(trials, trial{coordinates, Observation{Index: int64(len(trials))}})
-			s.Points, points = append(s.Points, coordinates), append(points, point)
-		}
-	}
-	encoded, err := json.Marshal(s)
-	if err != nil {
-		return Decision{}, err
-	}
-	return Decision{State: encoded, Points: points, Done: int64(len(trials)) >= t.most}, nil
-}
-
-// next chooses the point after some trials, of which the first ended ones count with their results.
-func (t *TPE) next(trials []trial, ended int) ([]*float64, sweep.Parameters) {
-	good, bad := split(trials, ended)
-	index := uint64(len(trials))
-	coordinates := make([]*float64, len(t.space.axes))
-	point := sweep.Parameters{}
-	choose := func(axes []int, name string) {
-		random := t.random(index, name)
-		var chosen []float64
-		if ended < startTrials {
-			for _, i := range axes {
-				chosen = append(chosen, t.space.axes[i].uniform(random.Float64()))
+		if index < t.grid.Known() {
+			for i := index; i < min(index+int64(replicates), until); i++ {
+				point, err := t.grid.At(i)
+				if err != nil {
+					return nil, err
+				}
+				next = append(next, point)
 			}
-		} else {
-			chosen = t.best(axes, good, bad, random)
-		}
-		for k, i := range axes {
-			coordinates[i] = &chosen[k]
-		}
-	}
-	if len(t.space.joint) > 0 {
-		choose(t.space.joint, "")
-	}
-	for i := range t.space.axes {
-		a := &t.space.axes[i]
-		if a.conditional() {
 			continue
 		}
-		if coordinates[i] == nil {
-			coordinates[i] = new(a.uniform(0))
+		point := t.choose(observations, ended)
+		observations = append(observations, observation{len(observations), t.space.coordinates(point), math.NaN()})
+		for r := range min(int64(replicates), until-index) {
+			trial := point.Clone()
+			if t.seeds != nil {
+				trial[t.seeds.Name] = t.seeds.Values.At(r)
+			}
+			next = append(next, trial)
 		}
-		a.set(point, *coordinates[i])
 	}
-	for _, i := range t.space.separate {
-		a := &t.space.axes[i]
-		for k := range a.Parameters {
-			if coordinates[i] == nil && a.present(point, k) {
-				choose([]int{i}, a.Parameters[0].Name)
+	return next, nil
+}
+
+// choose returns the point after some, of which the first ended ones count with their values.
+func (t *TPE) choose(observations []observation, ended int) sweep.Parameters {
+	good, bad := split(observations, ended)
+	s := t.space
+	coordinates := make([]float64, len(s.axes))
+	chosen := make([]bool, len(s.axes))
+	choose := func(axes []int, name string) {
+		random := t.random(len(observations), name)
+		for k, x := range t.best(axes, good, bad, random) {
+			coordinates[axes[k]], chosen[axes[k]] = x, true
+		}
+	}
+	if len(s.joint) > 0 {
+		choose(s.joint, "")
+	}
+	point := sweep.Parameters{}
+	for i := range s.axes {
+		for k, p := range s.axes[i].Parameters {
+			if !s.axes[i].optional {
+				point[p.Name] = s.axes[i].value(k, coordinates[i])
 			}
 		}
-		if coordinates[i] != nil {
-			a.set(point, *coordinates[i])
-		}
 	}
-	return coordinates, point
+	s.decide(point, func(i, parameter int) (any, bool) {
+		a := &s.axes[i]
+		if a.optional && a.varies() && !chosen[i] {
+			choose([]int{i}, a.Parameters[0].Name)
+		}
+		return a.value(parameter, coordinates[i]), true
+	})
+	return point
 }
 
 // random is the generator of a point's axes.
-func (t *TPE) random(index uint64, name string) *rand.Rand {
+func (t *TPE) random(index int, name string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // a hash takes everything
-	return rand.New(rand.NewPCG(h.Sum64()^t.seed, index))
+	return rand.New(rand.NewPCG(h.Sum64()^t.seed, uint64(index)))
 }
 
 // best returns the coordinates of some axes that are the best of the candidates.
-func (t *TPE) best(axes []int, good, bad []trial, random *rand.Rand) (best []float64) {
+func (t *TPE) best(axes []int, good, bad []observation, random *rand.Rand) []float64 {
 	dimensions := make([]dimension, len(axes))
 	for k, i := range axes {
 		dimensions[k] = t.space.axes[i].dimension
 	}
 	better := newEstimator(dimensions, having(axes, good))
 	others := newEstimator(dimensions, having(axes, bad))
+	var best []float64
 	largest := math.Inf(-1)
 	for range candidates {
 		point := better.sample(random)
@@ -178,44 +174,37 @@ func (t *TPE) best(axes []int, good, bad []trial, random *rand.Rand) (best []flo
 	return best
 }
 
-// having returns the coordinates of the trials that have all the axes.
-func having(axes []int, trials []trial) (rows [][]float64) {
-	for _, t := range trials {
-		row := make([]float64, 0, len(axes))
-		for _, i := range axes {
-			if t.coordinates[i] != nil {
-				row = append(row, *t.coordinates[i])
-			}
+// having returns the coordinates of the points that have all the axes.
+func having(axes []int, observations []observation) (rows [][]float64) {
+	for _, o := range observations {
+		row := make([]float64, len(axes))
+		for k, i := range axes {
+			row[k] = o.coordinates[i]
 		}
-		if len(row) == len(axes) {
+		if !slices.ContainsFunc(row, math.IsNaN) {
 			rows = append(rows, row)
 		}
 	}
 	return rows
 }
 
-// split returns the better ones of the first ended trials, and all others, in order of index. What
-// failed is worse than what completed, and what has not ended is among the others.
-func split(trials []trial, ended int) (good, bad []trial) {
-	order := slices.Clone(trials[:ended])
-	slices.SortStableFunc(order, func(a, b trial) int {
-		switch {
-		case a.Outcome != b.Outcome:
-			return int(a.Outcome) - int(b.Outcome)
-		case a.Outcome != Completed || a.Value == b.Value:
-			return 0
-		case a.Value < b.Value:
-			return -1
+// split returns the better ones of the first ended points, and all others, in order of index. Those
+// without a value are the worst.
+func split(observations []observation, ended int) (good, bad []observation) {
+	order := slices.Clone(observations[:ended])
+	slices.SortStableFunc(order, func(a, b observation) int {
+		if math.IsNaN(a.value) || math.IsNaN(b.value) {
+			return cmp.Compare(b.value, a.value) // NaN is below all numbers
 		}
-		return 1
+		return cmp.Compare(a.value, b.value)
 	})
-	n := goodTrials(ended)
-	good, bad = order[:n:n], append(order[n:], trials[ended:]...)
-	byIndex := func(a, b trial) int { return int(a.Index - b.Index) }
+	n := goodPoints(ended)
+	good, bad = order[:n:n], append(order[n:], observations[ended:]...)
+	byIndex := func(a, b observation) int { return a.index - b.index }
 	slices.SortFunc(good, byIndex)
 	slices.SortFunc(bad, byIndex)
 	return good, bad
 }
 
-// goodTrials is how many of n trials that have ended are the better ones.
-func goodTrials(n int) int { return min((n+9)/10, 25) }
+// goodPoints is how many of n points that have ended are the better ones.
+func goodPoints(n int) int { return min((n+9)/10, 25) }

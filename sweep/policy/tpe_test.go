@@ -1,9 +1,11 @@
 package policy
 
 import (
-	"encoding/json"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -22,7 +24,7 @@ func numbers(kind sweep.DistributionKind, low, high, step float64) sweep.Values 
 
 // searchSpec has every kind of axis.
 func searchSpec(trials int64) *sweep.Spec {
-	return &sweep.Spec{Cap: trials, Random: &sweep.Random{Seed: 7}, Axes: []sweep.Axis{
+	return &sweep.Spec{Cap: trials, Random: &sweep.Random{Seed: 7, Bayes: &sweep.Bayes{Batch: 8}}, Axes: []sweep.Axis{
 		axisOf("lr", numbers(sweep.LogUniformValuesDistribution, 1e-4, 1e-1, 0)),
 		axisOf("width", numbers(sweep.LogUniformValuesDistribution, 8, 512, 8)),
 		axisOf("momentum", numbers(sweep.UniformDistribution, 0, 1, 0)),
@@ -52,76 +54,82 @@ func loss(p sweep.Parameters) float64 {
 	return value
 }
 
-// run searches: at each step it asks for want points, and then ends the trials that order chooses.
-func run(t *testing.T, spec *sweep.Spec, generations Generations, want func(step int) int,
-	order *rand.Rand) []sweep.Parameters {
+// run searches, with the results of value.
+func run(t *testing.T, spec *sweep.Spec, value func(index int, p sweep.Parameters) float64) []sweep.Parameters {
 	t.Helper()
-	search, err := NewTPE(spec, generations)
+	search, err := NewTPE(spec, &sweep.Description{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var state json.RawMessage
 	var points []sweep.Parameters
-	var observations []Observation
-	var running []int
-	for step := 0; ; step++ {
-		decision, err := search.Step(state, observations, want(step))
+	var trials []Trial
+	for {
+		next, err := search.Next(t.Context(), trials)
 		if err != nil {
 			t.Fatal(err)
 		}
-		state = decision.State
-		for _, p := range decision.Points {
-			running = append(running, len(points))
-			points = append(points, p)
-		}
-		if decision.Done && len(running) == 0 {
+		if len(next) == 0 {
 			return points
 		}
-		if len(running) == 0 {
-			t.Fatalf("no trial runs, and the search has %d points", len(points))
+		if want := min(search.Generation(), spec.Cap-int64(len(points))); int64(len(next)) != want {
+			t.Fatalf("%d trials after %d, want %d", len(next), len(points), want)
 		}
-		for range 1 + order.IntN(len(running)) {
-			k := order.IntN(len(running))
-			index := running[k]
-			running = slices.Delete(running, k, k+1)
-			o := Observation{Index: int64(index), Outcome: Completed, Value: loss(points[index])}
-			if index%13 == 5 {
-				o.Outcome, o.Value = Failed, 0
-			}
-			observations = append(observations, o)
+		for _, p := range next {
+			trials = append(trials, Trial{p, value(len(points), p)})
+			points = append(points, p)
 		}
 	}
 }
 
-// The points do not depend on the order in which trials end, on how many are asked for at a time,
-// or on a cap that cuts the search earlier.
+// lossOf is the loss, and none of some points.
+func lossOf(index int, p sweep.Parameters) float64 {
+	if index%13 == 5 {
+		return math.NaN()
+	}
+	return loss(p)
+}
+
+// A cap that cuts the search earlier changes no point. The first ones are those of a random search. The
+// hash is written down: other bits on another machine would be other points.
 func TestTPEIsAFunction(t *testing.T) {
-	const trials = 40
-	for _, generations := range []Generations{{Batch: 1}, {Batch: 8}, {Batch: 16, Lag: 1}} {
-		few := func(int) int { return 1 }
-		many := func(step int) int { return step % 40 }
-		want := run(t, searchSpec(trials), generations, few, rand.New(rand.NewPCG(1, 1)))
-		if len(want) != trials {
-			t.Fatalf("%v: %d points", generations, len(want))
+	want := run(t, searchSpec(60), lossOf)
+	if got := run(t, searchSpec(43), lossOf); !reflect.DeepEqual(got, want[:43]) {
+		t.Error("other points with another cap")
+	}
+	random := searchSpec(60)
+	random.Random.Bayes = nil
+	grid, err := sweep.NewGrid(random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range want {
+		drawn, err := grid.At(int64(i))
+		if err != nil {
+			t.Fatal(err)
 		}
-		for seed := range uint64(2) {
-			got := run(t, searchSpec(trials), generations, func(step int) int { return max(many(step), 1) },
-				rand.New(rand.NewPCG(seed, 2)))
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%v: other points in another order", generations)
-			}
+		if same := reflect.DeepEqual(p, drawn); same != (i < 16) {
+			t.Errorf("point %d is %v, a random search has %v", i, p, drawn)
 		}
-		if got := run(t, searchSpec(29), generations, few, rand.New(rand.NewPCG(3, 3))); !reflect.DeepEqual(got,
-			want[:29]) {
-			t.Errorf("%v: other points with another cap", generations)
+	}
+	h := sha256.New()
+	for _, p := range want {
+		text, err := p.Canonical()
+		if err != nil {
+			t.Fatal(err)
 		}
+		h.Write(text)
+	}
+	if got, want := hex.EncodeToString(h.Sum(nil)[:8]), "8d20f9e91e4e3734"; got != want {
+		t.Errorf("the points have the hash %s, want %s", got, want)
 	}
 }
 
 // The points are in the space: each value is one that a random search could draw, and parameters
 // are absent where their conditions say so. Later ones are better.
 func TestTPESearches(t *testing.T) {
-	points := run(t, searchSpec(100), Generations{Batch: 8}, func(int) int { return 8 }, rand.New(rand.NewPCG(1, 1)))
+	spec := searchSpec(100)
+	spec.Random.Seed = 1
+	points := run(t, spec, lossOf)
 	var early, late float64
 	for i, p := range points {
 		m1, hasM1 := p["m1"]
@@ -147,27 +155,100 @@ func TestTPESearches(t *testing.T) {
 	}
 }
 
-// What failed is worse than all that completed; what has ended in a generation that does not count
-// yet is among the others.
-func TestSplit(t *testing.T) {
-	var trials []trial
-	for i, value := range []float64{5, 3, 9, 1, 7, 2, 8, 6, 4, 2, 0, 0} {
-		trials = append(trials, trial{Observation: Observation{Index: int64(i), Outcome: Completed, Value: value}})
+// What a trainer adds to a point, and texts that it reads as numbers, change no later point.
+func TestResolvedParameters(t *testing.T) {
+	spec := searchSpec(40)
+	spec.Axes = append(spec.Axes, axisOf("written", sweep.Values{List: []any{"1e-3", "1e-2"}}))
+	description := sweep.Description{Open: true, Parameters: []sweep.ParameterSchema{
+		{Name: "m1", Type: sweep.IntegerType, Default: int64(8)}, {Name: "m2", Type: sweep.NumberType, Default: 0.5},
+		{Name: "written", Type: sweep.NumberType}, {Name: "layers", Type: sweep.NumberType},
+	}}
+	search, err := NewTPE(spec, &description)
+	if err != nil {
+		t.Fatal(err)
 	}
-	trials[3].Outcome = Failed
-	indices := func(list []trial) (result []int64) {
+	var plain, resolved []Trial
+	for i := 0; i < 40; i += 8 {
+		next, err := search.Next(t.Context(), plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := search.Next(t.Context(), resolved)
+		if err != nil || !reflect.DeepEqual(again, next) {
+			t.Fatalf("generation %d has other points after resolved trials: %v", i/8, err)
+		}
+		for _, p := range next {
+			full, err := description.Resolve(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row := search.space.coordinates(full); math.IsNaN(row[7]) != (p["m2"] == nil) {
+				t.Errorf("%v is read as %v", full, row)
+			}
+			coerced := p.Clone()
+			coerced["written"] = full["written"]
+			plain, resolved = append(plain, Trial{coerced, loss(p)}), append(resolved, Trial{full, loss(p)})
+		}
+	}
+}
+
+// Replicates are next to each other, and their mean counts.
+func TestReplicates(t *testing.T) {
+	seeds := axisOf(sweep.SeedParameter, sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: 3, Integer: true}})
+	spec, single := searchSpec(120), searchSpec(40)
+	spec.Axes, spec.Random.Replicated = append(spec.Axes, seeds), true
+	got := run(t, spec, func(i int, p sweep.Parameters) float64 {
+		if i/3%13 == 5 && i%3 == 1 {
+			return math.NaN()
+		}
+		return loss(p) + float64(i%3-1)
+	})
+	want := run(t, single, lossOf)
+	for i, p := range got {
+		if p[sweep.SeedParameter] != int64(i%3+1) {
+			t.Fatalf("trial %d has the seed %v", i, p[sweep.SeedParameter])
+		}
+		delete(p, sweep.SeedParameter)
+		if lr, wanted := p["lr"].(float64), want[i/3]["lr"].(float64); math.Abs(lr/wanted-1) > 1e-9 {
+			t.Fatalf("trial %d has the learning rate %v, want %v", i, lr, wanted)
+		}
+	}
+}
+
+func TestEndedContext(t *testing.T) {
+	search, err := NewTPE(searchSpec(9), &sweep.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := search.Next(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// Points without a value are worse than all others; those of the same generation are among the others.
+func TestSplit(t *testing.T) {
+	var points []observation
+	for i, value := range []float64{5, 3, 9, math.NaN(), 7, 2, 8, 6, 4, 2, 0, 0} {
+		points = append(points, observation{index: i, value: value})
+	}
+	indices := func(list []observation) (result []int) {
 		for _, o := range list {
-			result = append(result, o.Index)
+			result = append(result, o.index)
 		}
 		return result
 	}
-	for ended, want := range map[int][]int64{10: {5}, 11: {5, 10}} {
-		good, bad := split(trials, ended)
+	for ended, want := range map[int][]int{10: {5}, 11: {5, 10}, 4: {1}} {
+		good, bad := split(points, ended)
 		if got := indices(good); !slices.Equal(got, want) {
 			t.Errorf("of %d the better ones are %v, want %v", ended, got, want)
 		}
-		if len(good)+len(bad) != len(trials) || !slices.IsSorted(indices(bad)) {
+		if len(good)+len(bad) != len(points) || !slices.IsSorted(indices(bad)) {
 			t.Errorf("of %d the others are %v", ended, indices(bad))
 		}
+	}
+	if good, _ := split([]observation{{index: 0, value: math.NaN()}, {index: 1, value: math.Inf(1)}}, 2); good[0].index != 1 {
+		t.Error("a point without a value is the better one")
 	}
 }
