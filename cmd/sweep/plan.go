@@ -61,7 +61,7 @@ func (o *planOptions) addFlags(f *pflag.FlagSet) {
 // addSearchFlags adds the flags that override how a file chooses its points.
 func (o *planOptions) addSearchFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.count, "count", 0, "maximum number of trials, like run_cap in the file")
-	f.StringVar(&o.method, "method", "", "grid, random or sobol; overrides method in the file")
+	f.StringVar(&o.method, "method", "", "grid, random, sobol or bayes; overrides method in the file")
 }
 
 // check refuses values that make no sense.
@@ -70,7 +70,7 @@ func (o *planOptions) check() error {
 		return usageError("--count %d: expected a number of trials", o.count)
 	}
 	if o.method != "" && !slices.Contains(file.Methods, o.method) {
-		return usageError("--method %s: expected grid, random or sobol", o.method)
+		return usageError("--method %s: expected grid, random, sobol or bayes", o.method)
 	}
 	if o.directory == "" {
 		return nil

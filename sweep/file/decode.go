@@ -97,7 +97,7 @@ var (
 	keys = []string{
 		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
 		"zip", "when", "exclude", "run_cap", "select", "limits", "budget", "artifacts", "requires",
-		"program", "command", "files", "project", "entity", "seed", "early_terminate",
+		"program", "command", "files", "project", "entity", "seed", "batch", "early_terminate",
 	}
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
 )
@@ -179,6 +179,7 @@ func (d *decoder) decode(data []byte) {
 	d.decodeParameters()
 	d.decodeReplicates()
 	d.decodeSelect()
+	d.checkObjective()
 	if groups := d.decodeZip(); len(d.errors) == 0 {
 		d.buildAxes(groups)
 		// These compare with the values of the axes, so those must be sound.

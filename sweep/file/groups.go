@@ -19,6 +19,9 @@ func (d *decoder) checkGroups() {
 		return
 	}
 	choice := d.file.Spec.Select.Filled(d.description)
+	if d.bayes() { // which compares all points
+		choice.Group = nil
+	}
 	var measuring []*sweep.ParameterSchema
 	names := map[string]bool{}
 	for i := range d.description.Parameters {
@@ -99,6 +102,12 @@ func (d *decoder) failGroup(p *sweep.ParameterSchema, choice sweep.Select, one, 
 		where, path, whose = declared.placeOf(other), declared.path, ""
 	} else if e, ok := d.top["select"]; ok {
 		where, path = e.where, "select"
+	}
+	if d.bayes() {
+		d.fail(where, path, "%s is %s%s and %s, but it changes how %s is measured, or leaves it as it is, so a search "+
+			"by %s cannot choose between them: give it one value, and search once for each", p.Name, whose,
+			valueText(one), valueText(other), choice.By, choice.By)
+		return
 	}
 	group := strings.Join(append(slices.Clone(choice.Group), p.Name), ", ")
 	d.fail(where, path, "%s is %s%s and %s in one group, but it changes how %s is measured, or leaves it as it is, "+

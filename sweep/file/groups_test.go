@@ -80,6 +80,11 @@ func TestGroups(t *testing.T) {
 			"parameters.refit: refit is 0.10"},
 		"drawn, another": {"method: random\nrun_cap: 5\nparameters: {lr: {min: 0.1, max: 0.9}, refit: {value: 0}}",
 			""},
+		"searched": {"method: bayes\nrun_cap: 5\nparameters: {dataset: {values: [A, B]}}", "x.yaml:3:36: " +
+			"parameters.dataset: dataset is \"A\" and \"B\", but it changes how validation_loss is measured, or leaves it as " +
+			"it is, so a search by validation_loss cannot choose between them"},
+		"searched, by model": {"method: bayes\nrun_cap: 5\nparameters: {model: {values: [rnn, lstm]}, lr: {min: 0.1, max: " +
+			"0.2}}", ""},
 		"many": {"parameters: {lr: {min: 1, max: 100000000}, seed: {min: 1, max: 1000}, model: {values: " +
 			"[rnn, ornn]}}", ""},
 		"absent": {"parameters: {lr: {values: [1, 2]}, held: {values: [0.5, 0]}}",

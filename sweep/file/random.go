@@ -14,7 +14,7 @@ import (
 )
 
 // Methods are the values of the key method.
-var Methods = []string{"grid", "random", "sobol"}
+var Methods = []string{"grid", "random", "sobol", "bayes"}
 
 // decodeMethod decodes method and what belongs to a search that draws its points.
 func (d *decoder) decodeMethod() {
@@ -35,13 +35,12 @@ func (d *decoder) decodeMethod() {
 	case "sobol":
 		d.file.Spec.Random = &sweep.Random{Sobol: true}
 	case "bayes":
-		d.fail(where, "method", "bayes chooses each point by the results before it, which is not done here: "+
-			"write method: random or sobol, or --method random, which draw from the same distributions, with "+
-			"run_cap for the number of trials; or method: grid")
+		d.file.Spec.Random = &sweep.Random{Bayes: &sweep.Bayes{Batch: sweep.DefaultBatch}}
 	default:
-		d.failName(where, "method", fmt.Sprintf("must be grid, random or sobol, not %s", shorten(method)), method,
-			Methods)
+		d.failName(where, "method", fmt.Sprintf("must be grid, random, sobol or bayes, not %s", shorten(method)),
+			method, Methods)
 	}
+	d.decodeBatch(method)
 	if n, ok := d.given("seed"); ok {
 		seed, ok := d.integer(n, "seed", -1<<53, 1<<53)
 		switch {
@@ -49,13 +48,62 @@ func (d *decoder) decodeMethod() {
 		case d.file.Spec.Random != nil:
 			d.file.Spec.Random.Seed = seed
 		case method == "grid":
-			d.fail(d.top["seed"].where, "seed", "belongs to method: random or sobol; a grid draws nothing (a "+
+			d.fail(d.top["seed"].where, "seed", "belongs to method: random, sobol or bayes; a grid draws nothing (a "+
 				"parameter of this name belongs under parameters, and replicates gives each point several seeds)")
 		}
 	}
 	if e, ok := d.top["early_terminate"]; ok {
 		d.note(e.where, "early_terminate", "is not done: every trial runs to its end; limits: {timeout: 1h} bounds "+
 			"its time")
+	}
+}
+
+// decodeBatch decodes the size of the generations of a search by results.
+func (d *decoder) decodeBatch(method string) {
+	n, ok := d.given("batch")
+	if !ok {
+		return
+	}
+	batch, ok := d.integer(n, "batch", 1, sweep.MostBatch)
+	switch random := d.file.Spec.Random; {
+	case !ok:
+	case random != nil && random.Bayes != nil:
+		random.Bayes.Batch = batch
+	case slices.Contains(Methods, method):
+		d.fail(d.top["batch"].where, "batch", "belongs to method: bayes, of which it is how many points are chosen at "+
+			"a time; method: %s chooses none by results (a parameter of this name belongs under parameters)", method)
+	}
+}
+
+// bayes reports whether results choose the points.
+func (d *decoder) bayes() bool { return d.file.Spec.Random != nil && d.file.Spec.Random.Bayes != nil }
+
+// oneObjective is why a search by results with several metrics is refused.
+const oneObjective = "a search by results has one objective: name one metric, as in metric: {name: loss, goal: " +
+	"minimize}; a program can log a weighted sum of several as one"
+
+// checkObjective refuses a search by results without a metric, or with several.
+func (d *decoder) checkObjective() {
+	if !d.bayes() {
+		return
+	}
+	if e, ok := d.top["metric"]; ok && e.value.Kind == yaml.SequenceNode {
+		return // decodeMetric has refused it
+	}
+	for _, e := range d.ignored {
+		if e.key == "metrics" {
+			d.fail(e.where, "metrics", oneObjective)
+			return
+		}
+	}
+	known := d.description != nil && d.file.Spec.Select.Filled(d.description).By == ""
+	if by := d.file.Spec.Select.By; by == "" && (known || d.script()) {
+		where := start
+		if e, ok := d.top["method"]; ok {
+			where = e.where
+		}
+		d.fail(where, "method", "bayes needs the metric that is to be small or large, as in metric: {name: loss, goal: "+
+			"minimize}")
 	}
 }
 

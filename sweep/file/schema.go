@@ -66,9 +66,13 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 		"priority": documented(object{"type": "integer", "default": 0}, "Active sweeps with a larger "+
 			"priority run first."),
 		"method": documented(object{"enum": Methods}, "grid runs every grid point; random draws run_cap points from "+
-			"W&B's distributions; sobol draws those of a scrambled Sobol sequence, which are more even."),
-		"seed": documented(object{"type": "integer", "default": 0}, "For method: random or sobol: another seed "+
-			"draws other points."),
+			"W&B's distributions; sobol draws those of a scrambled Sobol sequence, which are more even; bayes has the "+
+			"results so far choose the next batch of points."),
+		"seed": documented(object{"type": "integer", "default": 0}, "For method: random, sobol or bayes: "+
+			"another seed draws other points."),
+		"batch": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBatch,
+			"default": sweep.DefaultBatch}, "For method: bayes: how many points are chosen at a time, by the results of "+
+			"all points before them."),
 		"program": text("The program that is run for each trial, as in train.py."),
 		"command": documented(object{"type": "array", "minItems": 1,
 			"items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
