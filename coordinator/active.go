@@ -10,6 +10,8 @@ type activeSweep struct {
 	record *sweep.SweepRecord
 	// grids are the record's grids, opened when the cursor first reaches them.
 	grids []*sweep.Grid
+	// searches are those of grids whose points results choose.
+	searches []*search
 	// volatile are the metrics that digests leave out, by grid.
 	volatile [][]string
 	// refused are results of written points that do not resolve. They are recorded before
@@ -18,11 +20,26 @@ type activeSweep struct {
 }
 
 func newActiveSweep(record *sweep.SweepRecord) *activeSweep {
-	a := &activeSweep{record: record, grids: make([]*sweep.Grid, len(record.Grids))}
+	a := &activeSweep{record: record, grids: make([]*sweep.Grid, len(record.Grids)),
+		searches: make([]*search, len(record.Grids))}
 	for i := range record.Grids {
 		a.volatile = append(a.volatile, wire.VolatileOf(&record.Grids[i].Submission.Description))
 	}
 	return a
+}
+
+// open opens a grid.
+func (a *activeSweep) open(ordinal int) (err error) {
+	submission := &a.record.Grids[ordinal].Submission
+	if random := submission.Spec.Random; random != nil && random.Bayes != nil && a.searches[ordinal] == nil {
+		if a.searches[ordinal], err = newSearch(submission); err != nil {
+			return err
+		}
+	}
+	if a.grids[ordinal] == nil {
+		a.grids[ordinal], err = sweep.NewGrid(&submission.Spec)
+	}
+	return err
 }
 
 // job returns the job of a trial, without its requirement.

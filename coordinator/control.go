@@ -112,6 +112,12 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 		return 0, fmt.Errorf("extending sweep %s: the file has a budget, which an extension cannot have: remove it, "+
 			"and raise that of the sweep with \"sweep budget\"", record.ID)
 	}
+	for _, spec := range []*sweep.Spec{&record.Grids[0].Submission.Spec, &submission.Spec} {
+		if spec.Random != nil && spec.Random.Bayes != nil {
+			return 0, fmt.Errorf("extending sweep %s: a search by results (method: bayes) is a sweep of its own: submit "+
+				"the file as one; with a larger run_cap it has the same first trials and reuses their results", record.ID)
+		}
+	}
 	if record.Trainer != submission.Spec.Trainer || record.Pool != submission.Spec.Pool {
 		return 0, fmt.Errorf("extending sweep %s: it has trainer %s and pool %s, the extension %s and %s: submit it "+
 			"as a sweep of its own",
@@ -139,6 +145,11 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 	grid, err := sweep.NewGrid(&submission.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("expanding the grid of %s: %w", submission.Spec.Name, err)
+	}
+	if random := submission.Spec.Random; random != nil && random.Bayes != nil &&
+		submission.Spec.Select.Filled(&submission.Description).By == "" {
+		return nil, fmt.Errorf("expanding the grid of %s: method: bayes needs the metric that is to be small or large, as "+
+			"in metric: {name: loss, goal: minimize}", submission.Spec.Name)
 	}
 	if err := wire.CheckToken("pool", submission.Spec.Pool); err != nil {
 		return nil, err

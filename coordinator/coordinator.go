@@ -39,6 +39,7 @@ type Store interface {
 	sweep.EventRecorder
 	sweep.Reconciler
 	sweep.Administrator
+	Rows(ctx context.Context, id string, from, until int64, yield func(*sweep.TrialRow) error) error
 }
 
 // Options are the settings of a Coordinator.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
+	"sweep/coordinator/schedule"
 	"sweep/sweep"
 )
 
@@ -15,43 +17,64 @@ import (
 type expansionError struct{ error }
 
 // expand writes the next page of a sweep's trial rows, from the cursor of its first unfinished grid.
-// The store looks for results to reuse. known are the classes of the sweep's rows so far.
-func (c *Coordinator) expand(ctx context.Context, a *activeSweep, known []sweep.ClassBacklog) error {
-	if err := c.recordRefused(ctx, a); err != nil {
-		return err
+// The store looks for results to reuse. known are the classes of the sweep's rows so far. Of a search by results a
+// page is a generation, and it is written when it has been chosen.
+func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.ClassBacklog) (*schedule.Search, error) {
+	if err := s.recordRefused(ctx, a); err != nil {
+		return nil, err
 	}
 	for i := range a.record.Grids {
 		g := &a.record.Grids[i]
 		if g.Cursor >= g.Points || g.Cancelled {
 			continue
 		}
-		if a.grids[i] == nil {
-			grid, err := sweep.NewGrid(&g.Submission.Spec)
-			if err != nil {
-				return &expansionError{err}
+		if err := a.open(i); err != nil {
+			return nil, &expansionError{err}
+		}
+		points, size := a.grids[i].All(g.Cursor), int64(s.options.Page)
+		var progress *schedule.Search
+		if a.searches[i] != nil {
+			var chosen []sweep.Parameters
+			var err error
+			if chosen, progress, err = s.generation(ctx, a, i, known); err != nil || chosen == nil {
+				return progress, err
 			}
-			a.grids[i] = grid
+			points, size = numbered(g.Cursor, chosen), int64(len(chosen))
 		}
 		p := newPage(a.record.ID, g, known)
-		if err := p.fill(a.grids[i], c.options.Page); err != nil {
-			return &expansionError{err}
+		if err := p.fill(points, size); err != nil {
+			return progress, &expansionError{err}
 		}
-		reused, err := c.store.AddTrials(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
+		reused, err := s.store.AddTrials(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
 		if errors.Is(err, sweep.ErrRefused) {
-			return &expansionError{err}
+			return progress, &expansionError{err}
 		}
 		if err != nil {
-			return fmt.Errorf("writing trials %d to %d of sweep %s: %w",
+			return progress, fmt.Errorf("writing trials %d to %d of sweep %s: %w",
 				p.trials[0].Index, p.trials[len(p.trials)-1].Index, a.record.ID, err)
 		}
 		g.Cursor += int64(len(p.trials))
 		a.refused = p.refused
 		if reused > 0 {
-			c.log.Debug("reused results of equal fingerprint", "sweep", a.record.ID, "trials", reused)
+			s.log.Debug("reused results of equal fingerprint", "sweep", a.record.ID, "trials", reused)
 		}
-		return c.recordRefused(ctx, a)
+		if progress != nil {
+			progress.Generation++
+		}
+		return progress, s.recordRefused(ctx, a)
 	}
-	return nil
+	return nil, nil
+}
+
+// numbered yields points with their indices, from one on.
+func numbered(from int64, points []sweep.Parameters) iter.Seq2[int64, sweep.Parameters] {
+	return func(yield func(int64, sweep.Parameters) bool) {
+		for i, point := range points {
+			if !yield(from+int64(i), point) {
+				return
+			}
+		}
+	}
 }
 
 // page holds the trials of one page.
@@ -83,12 +106,12 @@ func requirementKey(r *sweep.Requirement) string {
 	return string(key)
 }
 
-// fill resolves up to most points of a grid, from its cursor on, into trials. A point that does not
+// fill resolves up to most points, which follow the grid's cursor, into trials. A point that does not
 // resolve becomes a trial with the point's values that fails with the reason.
-func (p *page) fill(grid *sweep.Grid, most int) error {
-	size := min(int64(most), p.grid.Points-p.grid.Cursor)
+func (p *page) fill(points iter.Seq2[int64, sweep.Parameters], most int64) error {
+	size := min(most, p.grid.Points-p.grid.Cursor)
 	p.trials = make([]sweep.Trial, 0, size)
-	for _, point := range grid.All(p.grid.Cursor) {
+	for _, point := range points {
 		t := sweep.Trial{TrialID: sweep.TrialID{Sweep: p.sweep, Index: p.grid.First + p.grid.Cursor +
 			int64(len(p.trials))}}
 		if problem := p.resolve(&t, point); problem != nil {

@@ -60,18 +60,25 @@ func newBenchOf(t testing.TB, options wiretest.Options) *bench {
 	}
 	b := &bench{t: t, server: server, dir: dir, conn: conn, wire: w, address: "sqlite:" +
 		filepath.Join(t.TempDir(), "sweep.db")}
-	results := b.open()
-	cluster, err := results.Cluster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.store, b.cluster = results, cluster
+	b.use(b.address)
 	t.Cleanup(func() {
 		if t.Failed() {
 			b.tell()
 		}
 	})
 	return b
+}
+
+// use has the store be another one.
+func (b *bench) use(address string) {
+	b.t.Helper()
+	b.address = address
+	b.store = b.open()
+	cluster, err := b.store.Cluster(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.cluster = cluster
 }
 
 // open opens the store, beside those that are open, until the test's end.

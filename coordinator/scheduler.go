@@ -186,7 +186,7 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 	case schedule.Write:
 		var active *activeSweep
 		if active, err = s.sweep(ctx, a.Sweep); err == nil {
-			err = s.expand(ctx, active, a.Classes)
+			done.Search, err = s.expand(ctx, active, a.Classes)
 		}
 		if broken, is := errors.AsType[*expansionError](err); is {
 			done.Err, err = broken.error, nil

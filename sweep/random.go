@@ -34,9 +34,9 @@ const (
 	BayesStart = 10
 	// DefaultBatch is the number of points of a generation.
 	DefaultBatch = 16
-	// MostBatch bounds the points of a generation, which are written in one transaction.
+	// MostBatch bounds the points of a generation, MostBayes the trials of a search: choosing a point takes
+	// a time that grows with those before.
 	MostBatch = 1000
-	// MostBayes bounds the points of a search: choosing one takes a time that grows with those before.
 	MostBayes = 10_000
 )
 
@@ -121,13 +121,12 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 
 // checkBayes checks what a search by results needs besides.
 func (s *sampler) checkBayes(spec *Spec) error {
-	if b := spec.Random.Bayes.Batch; b < 1 || b > MostBatch || s.replicates > MostBayes {
-		return fmt.Errorf("a generation of %d points with %d replicates: expected 1 to %d points, and at most %d "+
-			"replicates", b, s.replicates, MostBatch, MostBayes)
+	if b := spec.Random.Bayes.Batch; b < 1 || b > MostBatch {
+		return fmt.Errorf("a search by results with a batch of %d points: expected 1 to %d", b, MostBatch)
 	}
-	if n := (spec.Cap + s.replicates - 1) / s.replicates; n > MostBayes {
-		return fmt.Errorf("a search by results has at most %d points, and run_cap gives %d: lower run_cap, or write "+
-			"method: random", MostBayes, n)
+	if spec.Cap > MostBayes {
+		return fmt.Errorf("a search by results has at most %d trials, and run_cap is %d: lower it, or write method: "+
+			"random", MostBayes, spec.Cap)
 	}
 	for _, axis := range spec.Axes {
 		for _, p := range axis.Parameters {

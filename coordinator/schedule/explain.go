@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 
 	"sweep/sweep"
@@ -31,11 +32,25 @@ func (s *State) explain() {
 		if reason := sw.overBudget(); v.Reason == "" && reason != "" {
 			v.Reason, v.Reported = reason, true
 		}
+		if reason := sw.betweenGenerations(); v.Reason == "" && reason != "" {
+			v.Reason, v.Reported = reason, true
+		}
 		v.Waiting = unmet > 0 && others == 0 // as far as the written trials tell
 		if v != sw.explained {
 			s.do(v)
 		}
 	}
+}
+
+// betweenGenerations says what a search waits for when all its written trials have been given to workers, "" if it
+// waits for nothing.
+func (sw *sweepState) betweenGenerations() string {
+	left, active := sw.count()
+	if sw.search == nil || active == 0 || sw.Unwritten == 0 || left > sw.Unwritten {
+		return ""
+	}
+	return fmt.Sprintf("waits for %s of generation %d: the next ones depend on their results",
+		sweep.CountText(active, "trial"), sw.search.Generation)
 }
 
 // Figures are published figures of a State, as of the end of a cycle.

@@ -27,6 +27,18 @@ type Heard struct{ Trials []sweep.TrialID }
 // Lost says that the jobs of trials are gone, unless an event of a trial arrived since.
 type Lost struct{ Trials []sweep.Heard }
 
+// Search says how far a search by results is, whose trials are written in generations: one when all
+// trials before it have ended.
+type Search struct {
+	// Generation counts from 1 the generations that are written.
+	Generation int64
+	// Choosing means that the next one is being chosen; Chosen follows.
+	Choosing bool
+}
+
+// Chosen says that the next generation of a search can be written.
+type Chosen struct{ Sweep string }
+
 // Changed says that sweeps were added, ended or changed.
 type Changed struct{}
 
@@ -63,6 +75,8 @@ type Done struct {
 	// a Write, Err is why the sweep cannot be expanded.
 	Err error
 	All bool
+	// Search is set for a Write of a search by results.
+	Search *Search
 	// Backlogs are those of the sweeps that were read.
 	Backlogs []sweep.Backlog
 	// Jobs are those of the trials that were marked as queued; they are being published. There
@@ -122,6 +136,12 @@ func (f Lost) apply(s *State) {
 	s.lost = append(s.lost, f.Trials...)
 }
 
+func (f Chosen) apply(s *State) {
+	if sw := s.sweeps[f.Sweep]; sw != nil && sw.search != nil {
+		sw.search.Choosing = false
+	}
+}
+
 func (Changed) apply(s *State) { s.staleAll = true }
 
 func (f Adopted) apply(s *State) { s.put(f.TrialID, job{queue: f.Queue, class: anyClass}) }
@@ -161,6 +181,10 @@ func (f Done) apply(s *State) {
 	case Write:
 		if f.Err != nil {
 			s.do(Suspend{a.Sweep, f.Err})
+		}
+		if sw := s.sweeps[a.Sweep]; sw != nil && f.Search != nil {
+			search := *f.Search
+			sw.search = &search
 		}
 		s.written[a.Sweep], s.touched[a.Sweep] = true, true
 	case Requeue:

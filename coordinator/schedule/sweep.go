@@ -13,6 +13,8 @@ type sweepState struct {
 	sweep.Backlog
 	// explained is the latest explanation why it waits.
 	explained Explain
+	// search is set when it is known that results choose its points.
+	search *Search
 }
 
 // left takes in the backlogs of sweeps; with all there are no other active sweeps.
@@ -106,10 +108,22 @@ func (s *State) write() bool {
 	return false
 }
 
+// awaits returns how many trials must end before the next rows of a search are chosen, 0 for any other
+// sweep.
+func (sw *sweepState) awaits() (n int64) {
+	if sw.search == nil {
+		return 0
+	}
+	for i := range sw.Classes {
+		n += sw.Classes[i].Pending + sw.Classes[i].Queued + sw.Classes[i].Running
+	}
+	return n
+}
+
 // writable reports whether further rows of a sweep may be written. It bounds the rows that no
 // worker can run, to one page while there is no worker.
 func (s *State) writable(sw *sweepState) bool {
-	if sw.Unwritten == 0 || sw.free() == 0 {
+	if sw.Unwritten == 0 || sw.free() == 0 || sw.search != nil && (sw.search.Choosing || sw.awaits() > 0) {
 		return false
 	}
 	most := s.options.Page
