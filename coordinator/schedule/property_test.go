@@ -71,6 +71,9 @@ func (w *world) events() map[string]func(*rapid.T) {
 				w.sweeps[id].Budget = &w.shared
 			}
 			w.classes[id] = []string{"t", "u", "nobody"}
+			if batch := rapid.Int64Range(0, 6).Draw(t, "batch"); batch > 3 {
+				w.searches[id], w.classes[id] = &searchWorld{batch: batch}, []string{"t", "u"}
+			}
 			w.tell(Changed{})
 		},
 		"worker": func(t *rapid.T) {
@@ -90,6 +93,10 @@ func (w *world) events() map[string]func(*rapid.T) {
 		"end":  some(func(_ *rapid.T, id string) { w.end(id) }),
 		"back": some(func(t *rapid.T, id string) { w.release(id, rapid.Bool().Draw(t, "late")) }),
 		"late": func(*rapid.T) { w.tellLate() },
+		"slow": func(t *rapid.T) {
+			w.slow = rapid.Bool().Draw(t, "slow")
+			w.chooseAll()
+		},
 		"priority": sweeps(func(t *rapid.T, id string) {
 			w.sweeps[id].Priority = rapid.IntRange(0, 2).Draw(t, "priority")
 		}),
@@ -136,7 +143,8 @@ func (w *world) verify(t *rapid.T) {
 
 // peace has everything work, and a worker for everything that somebody can run.
 func (w *world) peace(t *rapid.T) {
-	w.down = false
+	w.down, w.slow = false, false
+	w.chooseAll()
 	w.tellLate()
 	for _, pool := range pools {
 		w.setBroker(pool, "")
@@ -177,7 +185,7 @@ func (w *world) peace(t *rapid.T) {
 		}
 		w.pass(time.Second)
 	}
-	w.pass(3 * time.Second)
+	w.pass(2*lastPause + time.Second) // a pool is tried again after a pause, and trusted after another
 	for _, id := range sortedKeys(w.sweeps) {
 		state := w.state.sweeps[id]
 		waits := slices.ContainsFunc(w.backlog(id).Classes, func(c sweep.ClassBacklog) bool { return c.Pending > 0 })

@@ -23,6 +23,8 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 //	start window=N page=N [exclusive]           a coordinator starts
 //	sweep ID [pool=P] [priority=N] [unwritten=N] [classes=T,U] [TRAINER=PENDING[+RUNNING]]…
 //	                                            … [budget=TRIALS] [hours=N] [shared]: a budget
+//	                                            … [batch=N]: results choose each N trials
+//	choosing slow|fast, chosen                  choosing them takes until chosen
 //	budget ID TRIALS HOURS                      changes it, and resumes the sweep
 //	spend ID HOURS                              its trials have taken so long
 //	priority ID N
@@ -153,6 +155,10 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 	switch name {
 	case "sweep":
 		w.defineSweep(t, id, o)
+	case "choosing":
+		w.slow = id == "slow"
+	case "chosen":
+		w.chooseAll()
 	case "budget":
 		b := w.sweeps[id]
 		hours, err := strconv.Atoi(rest[1])
@@ -248,9 +254,12 @@ func (w *world) defineSweep(t *testing.T, id string, o settings) {
 	if o["shared"] != nil {
 		w.sweeps[id].Budget = &w.shared
 	}
+	if batch := o.number(t, "batch", 0); batch > 0 {
+		w.searches[id] = &searchWorld{batch: int64(batch)}
+	}
 	w.classes[id] = o["classes"]
 	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if slices.Contains([]string{"pool", "priority", "unwritten", "classes", "budget", "hours", "shared"}, name) {
+		if slices.Contains([]string{"pool", "priority", "unwritten", "classes", "budget", "hours", "shared", "batch"}, name) {
 			continue
 		}
 		class := slices.Index(w.classes[id], name)

@@ -31,6 +31,11 @@ type world struct {
 	next    map[string]int64
 	down    bool
 
+	// searches are the sweeps whose trials are written in generations.
+	searches map[string]*searchWorld
+	// slow has generations be chosen when choose is called, and not at once.
+	slow bool
+
 	// The broker: what waits in each queue, and the answers that are withheld by pool.
 	queues map[Queue][]sweep.TrialID
 	mode   map[string]string
@@ -70,6 +75,12 @@ func (w *world) showAll(actions []Action) string {
 	return b.String()
 }
 
+// searchWorld is a search by results.
+type searchWorld struct {
+	batch            int64
+	choosing, chosen bool
+}
+
 // trial is one in the database.
 type trial struct {
 	id    sweep.TrialID
@@ -94,7 +105,7 @@ func newWorld(window, page int, exclusive bool) *world {
 	w := &world{
 		options: options, state: New(options),
 		now: noon, sweeps: map[string]*sweep.Backlog{}, classes: map[string][]string{},
-		trials: map[sweep.TrialID]*trial{},
+		trials: map[sweep.TrialID]*trial{}, searches: map[string]*searchWorld{},
 		next:   map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
 		held:    map[string][]func(){},
 		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
@@ -290,11 +301,7 @@ func (w *world) databases(a Action, failed bool) Fact {
 		}
 		return done
 	case Write:
-		b := w.sweeps[a.Sweep]
-		for range min(b.Unwritten, w.state.options.Page) {
-			w.add(a.Sweep, w.draw(len(w.classes[a.Sweep])), sweep.Pending)
-			b.Unwritten--
-		}
+		return w.write(a)
 	case Requeue:
 		for _, id := range a.Trials {
 			if t := w.trials[id]; t.state == sweep.Queued {
@@ -315,6 +322,59 @@ func (w *world) databases(a Action, failed bool) Fact {
 		panic(a)
 	}
 	return Done{Action: a}
+}
+
+// write writes a page of trials, of a search a generation that has been chosen.
+func (w *world) write(a Write) Fact {
+	b, most := w.sweeps[a.Sweep], w.state.options.Page
+	done := Done{Action: a}
+	if found := w.searches[a.Sweep]; found != nil {
+		done.Search = &Search{Generation: (w.next[a.Sweep] + found.batch - 1) / found.batch}
+		if !found.chosen {
+			if done.Search.Choosing = w.unfinished(a.Sweep) == 0; done.Search.Choosing && !found.choosing {
+				found.choosing = true
+				if !w.slow {
+					w.told = append(w.told, w.choose(a.Sweep))
+				}
+			}
+			return done
+		}
+		if w.unfinished(a.Sweep) > 0 {
+			w.fail("a generation is written when all before it have ended", "sweep %s", a.Sweep)
+		}
+		found.chosen, most = false, found.batch
+		done.Search.Generation++
+	}
+	for range min(b.Unwritten, most) {
+		w.add(a.Sweep, w.draw(len(w.classes[a.Sweep])), sweep.Pending)
+		b.Unwritten--
+	}
+	return done
+}
+
+// unfinished counts the written trials of a sweep that have not ended.
+func (w *world) unfinished(id string) (n int) {
+	for _, t := range w.trials {
+		if t.id.Sweep == id && !t.state.Terminal() {
+			n++
+		}
+	}
+	return n
+}
+
+// choose has the next generation of a search be chosen.
+func (w *world) choose(id string) Fact {
+	w.searches[id].choosing, w.searches[id].chosen = false, true
+	return Chosen{id}
+}
+
+// chooseAll does so for all searches that wait for it.
+func (w *world) chooseAll() {
+	for _, id := range sortedKeys(w.searches) {
+		if w.searches[id].choosing {
+			w.tell(w.choose(id))
+		}
+	}
 }
 
 func (w *world) putBack(id sweep.TrialID) {
@@ -588,6 +648,7 @@ func (w *world) cancel(id string, indices ...int64) {
 	slices.SortFunc(f.Active, compareTrials)
 	if len(indices) == 0 {
 		delete(w.sweeps, id)
+		w.next[id] = max(w.next[id], 1) // no other sweep gets its id
 	}
 	w.commands++
 	f.Command = w.commands
