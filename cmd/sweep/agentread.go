@@ -348,7 +348,7 @@ func (a *agentTools) check(ctx context.Context, in *checkRequest) (*checkAnswer,
 	if err != nil {
 		return nil, err
 	}
-	last, err := p.grid.At(out.Trials - 1)
+	last, err := p.grid.At(p.grid.Known() - 1)
 	if err != nil {
 		return nil, err
 	}

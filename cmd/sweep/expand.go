@@ -50,8 +50,10 @@ Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
 
 // expansion is what expand prints.
 type expansion struct {
-	Name    string           `json:"name"`
-	Points  int64            `json:"points"`
+	Name   string `json:"name"`
+	Points int64  `json:"points"`
+	// Known is how many points do not depend on results, if that is not all; First and Last are among them.
+	Known   int64            `json:"known,omitempty"`
 	Product int64            `json:"product"`
 	First   sweep.Parameters `json:"first"`
 	Last    sweep.Parameters `json:"last"`
@@ -75,6 +77,10 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 		if options.at < 0 || options.at >= p.grid.Count() {
 			return usageError("--at %d: the grid has points 0 to %d", options.at, p.grid.Count()-1)
 		}
+		if known := p.grid.Known(); options.at >= known {
+			return usageError("--at %d: this point depends on results: before the sweep only points 0 to %d are known "+
+				"(\"sweep trial show\" has the others, once they are chosen)", options.at, known-1)
+		}
 		point, err := p.grid.At(options.at)
 		if err != nil {
 			return err
@@ -85,13 +91,16 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 	if err != nil {
 		return err
 	}
-	last, err := p.grid.At(p.grid.Count() - 1)
+	last, err := p.grid.At(p.grid.Known() - 1)
 	if err != nil {
 		return err
 	}
 	e := expansion{
 		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product(), First: first, Last: last,
 		Removed: p.grid.Removed(), Checked: p.checked, Flops: p.submission.Flops, Bytes: p.maxBytes, Notes: p.notes,
+	}
+	if known := p.grid.Known(); known < e.Points {
+		e.Known = known
 	}
 	rate, from, err := s.speedOf(cmd.Context(), p)
 	if err != nil {
@@ -171,6 +180,10 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 		return err
 	}
 	fmt.Fprintf(out, "\nfirst  %s\nlast   %s\n", first, last)
+	if e.Known > 0 {
+		fmt.Fprintf(out, "\nthese are trials 0 and %d: results choose the others, %s at a time\n", e.Known-1,
+			sweep.CountText(p.submission.Spec.Random.Bayes.Batch, "point"))
+	}
 	if e.Checked > 0 && e.Flops == 0 && e.Bytes == 0 {
 		fmt.Fprintf(out, "\n%d points checked\n", e.Checked)
 	} else if e.Checked > 0 {
