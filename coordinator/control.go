@@ -114,8 +114,9 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 	}
 	for _, spec := range []*sweep.Spec{&record.Grids[0].Submission.Spec, &submission.Spec} {
 		if spec.Random != nil && spec.Random.Bayes != nil {
-			return 0, fmt.Errorf("extending sweep %s: a search by results (method: bayes) is a sweep of its own: submit "+
-				"the file as one; with a larger run_cap it has the same first trials and reuses their results", record.ID)
+			return 0, fmt.Errorf("extending sweep %s: a search by results (method: bayes) is a sweep of its own: "+
+				"submit the file as one; with a larger run_cap it has the same first trials and reuses their "+
+				"results", record.ID)
 		}
 	}
 	if record.Trainer != submission.Spec.Trainer || record.Pool != submission.Spec.Pool {
@@ -148,8 +149,8 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 	}
 	if random := submission.Spec.Random; random != nil && random.Bayes != nil &&
 		submission.Spec.Select.Filled(&submission.Description).By == "" {
-		return nil, fmt.Errorf("expanding the grid of %s: method: bayes needs the metric that is to be small or large, as "+
-			"in metric: {name: loss, goal: minimize}", submission.Spec.Name)
+		return nil, fmt.Errorf("expanding the grid of %s: method: bayes needs the metric that is to be small or "+
+			"large, as in metric: {name: loss, goal: minimize}", submission.Spec.Name)
 	}
 	if err := wire.CheckToken("pool", submission.Spec.Pool); err != nil {
 		return nil, err

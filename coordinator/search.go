@@ -108,8 +108,8 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first, f
 	}
 	points, err := own.policy.Next(ctx, trials)
 	if err == nil && len(points) == 0 {
-		err = &expansionError{fmt.Errorf("the search ends at trial %d, before those that were counted at its submission; "+
-			"was it submitted by another version of the program?", from)}
+		err = &expansionError{fmt.Errorf("the search ends at trial %d, before those that were counted at its "+
+			"submission; was it submitted by another version of the program?", from)}
 	}
 	return points, err
 }

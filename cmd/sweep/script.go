@@ -89,8 +89,8 @@ func newExec(s *settings) *cobra.Command {
 in the local database, and wandb.agent runs its trials on this machine. No account and
 no network are needed. Other commands know the sweep by the id that wandb.sweep returns.
 
---method and --count override the sweep's method and the count of wandb.agent: a sweep
-with method bayes runs with --method random. Flags stand before COMMAND.
+--method and --count override the sweep's method and the count of wandb.agent. Flags
+stand before COMMAND.
 
 Exit codes: those of the program; 1 if it cannot be started.`,
 		Example: "  sweep exec python3 tune.py\n  sweep exec --method random --count 20 python3 tune.py --epochs 20",

@@ -106,7 +106,7 @@ func newWorld(window, page int, exclusive bool) *world {
 		options: options, state: New(options),
 		now: noon, sweeps: map[string]*sweep.Backlog{}, classes: map[string][]string{},
 		trials: map[sweep.TrialID]*trial{}, searches: map[string]*searchWorld{},
-		next:   map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
+		next: map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
 		held:    map[string][]func(){},
 		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
 		unjust: map[Queue]time.Time{},

@@ -69,6 +69,8 @@ func (d *decoder) decodeBatch(method string) {
 	case !ok:
 	case random != nil && random.Bayes != nil:
 		random.Bayes.Batch = batch
+	case d.method != "":
+		d.note(d.top["batch"].where, "batch", "has no effect: it belongs to method: bayes")
 	case slices.Contains(Methods, method):
 		d.fail(d.top["batch"].where, "batch", "belongs to method: bayes, of which it is how many points are chosen at "+
 			"a time; method: %s chooses none by results (a parameter of this name belongs under parameters)", method)
@@ -102,8 +104,8 @@ func (d *decoder) checkObjective() {
 		if e, ok := d.top["method"]; ok {
 			where = e.where
 		}
-		d.fail(where, "method", "bayes needs the metric that is to be small or large, as in metric: {name: loss, goal: "+
-			"minimize}")
+		d.fail(where, "method", "bayes needs the metric that is to be small or large, as in metric: {name: loss, "+
+			"goal: minimize}")
 	}
 }
 

@@ -50,6 +50,12 @@ func Schema(description *sweep.Description) ([]byte, error) {
 	return json.MarshalIndent(schema, "", "  ")
 }
 
+func batchSchema() object {
+	return documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBatch,
+		"default": sweep.DefaultBatch}, "For method: bayes: how many points are chosen at a time, by the results of all "+
+		"points before them.")
+}
+
 // keysSchema describes the keys of a sweep file.
 func keysSchema(description *sweep.Description, parameters, parameterName, metricName object) object {
 	goal := object{"enum": []string{sweep.Minimize, sweep.Maximize}}
@@ -70,9 +76,7 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"results so far choose the next batch of points."),
 		"seed": documented(object{"type": "integer", "default": 0}, "For method: random, sobol or bayes: "+
 			"another seed draws other points."),
-		"batch": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBatch,
-			"default": sweep.DefaultBatch}, "For method: bayes: how many points are chosen at a time, by the results of "+
-			"all points before them."),
+		"batch":   batchSchema(),
 		"program": text("The program that is run for each trial, as in train.py."),
 		"command": documented(object{"type": "array", "minItems": 1,
 			"items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},

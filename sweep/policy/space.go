@@ -77,7 +77,10 @@ func (s *space) order() {
 	for len(rest) > 0 {
 		next := slices.IndexFunc(rest, func(c conditional) bool {
 			return !slices.ContainsFunc(rest, func(other conditional) bool {
-				return slices.ContainsFunc(c.when, func(when sweep.Match) bool { _, named := when[other.name]; return named })
+				return slices.ContainsFunc(c.when, func(when sweep.Match) bool {
+					_, named := when[other.name]
+					return named
+				})
 			})
 		})
 		next = max(next, 0)
