@@ -52,8 +52,8 @@ func Schema(description *sweep.Description) ([]byte, error) {
 
 func batchSchema() object {
 	return documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBatch,
-		"default": sweep.DefaultBatch}, "For method: bayes: how many points are chosen at a time, by the results of all "+
-		"points before them.")
+		"default": sweep.DefaultBatch}, "For method: bayes: how many points are chosen at a time, by the results of "+
+		"all points before them.")
 }
 
 // keysSchema describes the keys of a sweep file.
