@@ -101,7 +101,8 @@ func (s *Store) open(ctx context.Context) (o opening, err error) {
 		return o, err
 	}
 	older := len(missing) > 0 && missing[0].Number <= firstLease
-	if older || s.db.Dialect().Lock {
+	// A program that found a schema without leases holds the lock until the whole schema is up to date.
+	if len(missing) > 0 || s.db.Dialect().Lock {
 		if o.lock, o.holder, err = s.db.Lock(ctx); err != nil {
 			return o, err
 		}

@@ -45,7 +45,7 @@ func TestOpen(t *testing.T) {
 	t.Run("AtOnce", func(t *testing.T) { // several programs migrate at once
 		address := server.Database(t)
 		var wait sync.WaitGroup
-		for range 4 {
+		for range 8 {
 			wait.Go(func() {
 				s, err := store.Open(ctx, address)
 				for errors.Is(err, sweep.ErrLed) { // another one stood still for a while
