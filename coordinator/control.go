@@ -283,6 +283,18 @@ func (c *Coordinator) SetBudget(ctx context.Context, id string, budget sweep.Bud
 	}, nil)
 }
 
+// Annotate changes the notes or tags of a sweep or trial.
+func (c *Coordinator) Annotate(ctx context.Context, id string, edit sweep.Edit) error {
+	record, err := c.store.Sweep(ctx, id)
+	if err == nil {
+		err = c.store.SetAnnotation(ctx, record.ID, edit)
+	}
+	if err != nil {
+		return fmt.Errorf("annotating sweep %s: %w", id, err)
+	}
+	return nil
+}
+
 // Delete removes a sweep that does not run, with its trials, results and artifacts.
 func (c *Coordinator) Delete(ctx context.Context, id string) (removed sweep.Removed, err error) {
 	record, err := c.store.Sweep(ctx, id)

@@ -37,6 +37,8 @@ type Result struct {
 	Curves []Curve `json:"curves,omitempty"`
 	// Artifacts are those that the sweep asked for, missing ones included.
 	Artifacts []Artifact `json:"artifacts,omitempty"`
+	// Labels are what the program calls its run; a store returns them with the TrialRecord.
+	Labels *RunLabels `json:"labels,omitempty"`
 }
 
 // ComputeDigest returns the hexadecimal SHA-256 of what two executions of one fingerprint at one

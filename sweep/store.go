@@ -101,6 +101,8 @@ type Administrator interface {
 	// SetSweepBudget gives a sweep a budget, or changes the one that it has for all sweeps that share it. Those that
 	// were paused because it was used up become active.
 	SetSweepBudget(ctx context.Context, id string, budget Budget) error
+	// SetAnnotation changes the notes or tags of a sweep or of a trial, which needs a row.
+	SetAnnotation(ctx context.Context, id string, edit Edit) error
 	// SetSweepPriority changes the priority.
 	SetSweepPriority(ctx context.Context, id string, priority int) error
 	// CancelTrials cancels all trials of a sweep that are not terminal, its
@@ -217,7 +219,12 @@ type RecordReport struct {
 var TrialColumns = []string{
 	"index", "state", "diverged", "worker", "executions", "charged", "losses", "refusals", "fingerprint",
 	"seconds", "flops", "parameter_count", "best_epoch", "kernel_level", "error", "digest",
+	"run_name", "run_group", "notes", TagColumn,
 }
+
+// TagColumn compares by = and != with each tag of a trial: tag=x selects the trials that have
+// the tag, tag!=x the others.
+const TagColumn = "tag"
 
 // TrialQuery selects and orders trials.
 type TrialQuery struct {

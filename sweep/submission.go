@@ -79,6 +79,8 @@ type SweepRecord struct {
 	// AskedBy and Purpose are those of the submission; without a purpose, the description of its file.
 	AskedBy string `json:"asked_by,omitempty"`
 	Purpose string `json:"purpose,omitempty"`
+	// Annotation has the description of the first file as notes until a person changes them.
+	Annotation
 	// Budget is what the sweep may use; nil means no bound.
 	Budget *BudgetState `json:"budget,omitempty"`
 	// Grids are the submission and its extensions, in order.

@@ -96,6 +96,11 @@ type TrialRecord struct {
 	Refusals    int    `json:"refusals,omitempty"`
 	LastRefusal string `json:"last_refusal,omitempty"`
 	RefusedBy   string `json:"refused_by,omitempty"`
+	// RunName and RunGroup are what the program called its run.
+	RunName  string `json:"run_name,omitempty"`
+	RunGroup string `json:"run_group,omitempty"`
+	// Annotation is the program's until a person changes it.
+	Annotation
 	// Result is set in terminal states; its curves are not loaded.
 	Result *Result `json:"result,omitempty"`
 }

@@ -197,6 +197,8 @@ var viewDocs = []struct{ name, row string }{
 		"`largest` over its completed replicates. Diverged ones are excluded and counted in `diverged`. " +
 		"`grid_point` has the parameters without the seed (JSON)"},
 	{"curves", "a sample of a curve"},
+	{"notes", "a sweep (`trial_index` is NULL) or trial that has notes, tags, or a name or group from its program; `tags` " +
+		"has commas between them. `edited_by` and `edited_at` are NULL if nobody changed them"},
 	{"accuracy_table", "a group of `select` and selection (`mean`, `single`), with `ties`. `test_accuracy` is NULL for " +
 		"a task without accuracies"},
 	{"ucr_table", "a row of `accuracy_table` for the UCR archive"},

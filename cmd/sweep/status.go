@@ -29,6 +29,7 @@ type sweepStatus struct {
 	UpdatedAt time.Time        `json:"updated_at"`
 	AskedBy   string           `json:"asked_by,omitempty"`
 	Purpose   string           `json:"purpose,omitempty"`
+	sweep.Annotation
 	// Budget is nil if there is no bound.
 	Budget *budgetStatus `json:"budget,omitempty"`
 	// Metric compares the trials, the best having the value that Goal says; of a list of sweeps they are empty.
@@ -182,7 +183,8 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 			ID: r.ID, Name: r.Name, State: r.State, Reason: r.Reason, Trainer: r.Trainer, Pool: r.Pool,
 			Priority: r.Priority, Trials: counts.Total(), Progress: counts,
 			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, AskedBy: r.AskedBy, Purpose: r.Purpose,
-			Budget: budgetOf(&r), Losses: losses[r.ID],
+			Annotation: r.Annotation,
+			Budget:     budgetOf(&r), Losses: losses[r.ID],
 		}
 		if len(r.Grids) > 0 {
 			choice := r.Grids[0].Submission.Spec.Select
@@ -242,6 +244,11 @@ func writeRemarks(out io.Writer, e *sweepStatus) {
 	if e.Purpose != "" {
 		say("%s, for %s", e.Purpose, e.AskedBy)
 	}
+	shown := e.Annotation
+	if shown.Notes == e.Purpose { // the description of its file, which is above
+		shown.Notes = ""
+	}
+	writeAnnotation(out, e.ID+": ", shown)
 	if b := e.Budget; b != nil && e.State != sweep.SweepPaused {
 		var used sweep.Budget // of what is bounded
 		if b.Trials > 0 {

@@ -204,6 +204,13 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 	if t.State == sweep.Completed && t.Result != nil && t.Result.Error != "" {
 		fmt.Fprintf(w, "note: %s\n", t.Result.Error)
 	}
+	if t.RunName != "" {
+		fmt.Fprintf(w, "run: %s\n", t.RunName)
+	}
+	if t.RunGroup != "" {
+		fmt.Fprintf(w, "group: %s\n", t.RunGroup)
+	}
+	writeAnnotation(w, "", t.Annotation)
 	section := func(title string) { fmt.Fprintf(w, "\n%s\n", title) }
 	section("PARAMETERS")
 	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {

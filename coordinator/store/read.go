@@ -19,12 +19,14 @@ const trialColumns = `
 		coalesce(rs.sweep_id, ''), coalesce(rt.trial_index, 0),
 		o.summary, coalesce(o.best_epoch, 0), coalesce(o.parameter_count, 0), coalesce(o.weights_digest, ''),
 		coalesce(o.kernel_level, ''), coalesce(o.seconds, 0), coalesce(o.flops, 0), coalesce(o.error, ''),
-		coalesce(o.stderr, ''), coalesce(o.digest, '')
+		coalesce(o.stderr, ''), coalesce(o.digest, ''), coalesce(o.run_name, ''), coalesce(o.run_group, ''),
+		coalesce(n.notes, o.notes, ''), coalesce(n.tags, o.tags, ''), coalesce(n.edited_by, ''), n.edited_at
 	FROM trials AS t
 	JOIN sweeps AS s USING (sweep_no)
 	LEFT JOIN trials AS rt ON rt.trial_no = t.source_no
 	LEFT JOIN sweeps AS rs ON rs.sweep_no = rt.sweep_no
-	LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`
+	LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no
+	LEFT JOIN trial_notes AS n ON n.sweep_no = t.sweep_no AND n.trial_index = t.trial_index`
 
 // lastRefusal is evaluated only for trials that were refused, which is rare.
 const lastRefusal = ` FROM trial_refusals AS r WHERE r.trial_no = t.trial_no ORDER BY r.refused_at DESC LIMIT 1`
@@ -34,14 +36,17 @@ func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
 	var result sweep.Result
 	var source sweep.TrialID
 	var parameters, summary []byte
-	err := row.Scan(&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged, &r.Executions, &r.Charged,
+	var annotation annotationRow
+	err := row.Scan(append([]any{&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged, &r.Executions, &r.Charged,
 		&r.Losses, &r.Worker, &r.QueuedAt, &r.StartedAt, &r.FinishedAt, (*string)(&r.Fingerprint), &r.DatasetDigest,
 		&parameters, &r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy, &source.Sweep, &source.Index, &summary,
 		&result.BestEpoch, &result.ParameterCount, &result.WeightsDigest, &result.KernelLevel, &result.Seconds,
-		&result.Flops, &result.Error, &result.Stderr, &result.Digest)
+		&result.Flops, &result.Error, &result.Stderr, &result.Digest, &r.RunName, &r.RunGroup},
+		annotation.columns()...)...)
 	if err != nil {
 		return nil, err
 	}
+	r.Annotation = annotation.annotation()
 	if err := r.Parameters.UnmarshalJSON(parameters); err != nil {
 		return nil, fmt.Errorf("parameters of trial %v: %w", r.TrialID, err)
 	}

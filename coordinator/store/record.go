@@ -206,6 +206,7 @@ func (r *recording) saveOutcomes() {
 	var revived []*ledger.Trial // they had failed
 	var entries []entry
 	var summaries []database.JSON
+	var called []labels
 	for _, t := range r.ledger.Trials {
 		if t.Revived {
 			revived = append(revived, t)
@@ -217,6 +218,7 @@ func (r *recording) saveOutcomes() {
 				summary = database.JSON(r.encode(o.Summary))
 			}
 			summaries = append(summaries, summary)
+			called = append(called, labelsOf(o))
 			entries = append(entries, entry{
 				sweep: t.Class.Sweep, trial: t.Key, index: t.ID.Index, point: t.Point, seed: t.Seed,
 				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary,
@@ -230,13 +232,14 @@ func (r *recording) saveOutcomes() {
 	r.insert("outcomes", database.Rows(len(ended), "trial_no, "+outcomeColumns, func(i int, row []any) []any {
 		o := ended[i].Outcome
 		return append(row, &ended[i].Key, &summaries[i], &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest,
-			&o.KernelLevel, &o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest)
+			&o.KernelLevel, &o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest, &called[i].name, &called[i].group,
+			&called[i].notes, &called[i].tags)
 	}))
 	r.score(entries)
 }
 
 const outcomeColumns = "summary, best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, " +
-	"stderr, digest"
+	"stderr, digest, run_name, run_group, notes, tags"
 
 // forget deletes the results of trials, except their curves.
 func (t *transaction) forget(trials database.Batch) {

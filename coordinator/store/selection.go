@@ -34,6 +34,10 @@ var columns = map[string]column{
 	"kernel_level":    {"o.kernel_level", "text"},
 	"error":           {"o.error", "text"},
 	"digest":          {"o.digest", "text"},
+	"run_name":        {"nullif(o.run_name, '')", "text"},
+	"run_group":       {"nullif(o.run_group, '')", "text"},
+	"notes":           {editedOf("notes"), "text"},
+	sweep.TagColumn:   {editedOf("tags"), "text"},
 }
 
 var operators = []string{"=", "!=", "<", "<=", ">", ">="}
@@ -348,6 +352,9 @@ func (b *builder) condition(c sweep.TrialCondition) (string, error) {
 	want, err := sweep.Normalize(c.Value)
 	if err != nil {
 		return "", fmt.Errorf("condition on %s: %w", c.Name, err)
+	}
+	if c.Name == sweep.TagColumn && !b.own(c.Name) && want != nil {
+		return b.hasTag(c, want)
 	}
 	kind, as := "json", "text" // lists and mappings compare as canonical JSON, which is how parameters are stored
 	switch v := want.(type) {

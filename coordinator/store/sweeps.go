@@ -29,10 +29,10 @@ func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Su
 		spec := &submission.Spec
 		made := t.one([]any{&number},
 			`INSERT INTO sweeps (sweep_id, name, trainer, pool, priority, state, created_at, updated_at, asked_by,
-				purpose)
-			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6, $7, $8) ON CONFLICT (sweep_id) DO NOTHING RETURNING sweep_no`,
+				purpose, notes)
+			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6, $7, $8, $9) ON CONFLICT (sweep_id) DO NOTHING RETURNING sweep_no`,
 			id, spec.Name, spec.Trainer, spec.Pool, spec.Priority, t.now, submission.AskedBy,
-			cmp.Or(submission.Purpose, spec.Description))
+			cmp.Or(submission.Purpose, spec.Description), spec.Description)
 		if !made {
 			t.sameSweep(id, submission, points)
 			t.answer(submission.Key, t.number(id), 0)
@@ -217,14 +217,15 @@ func (t *transaction) sweeps(submissions, where string, args ...any) (records []
 		var waiting bool
 		var submission []byte
 		var budget budgetRow
+		var annotation annotationRow
 		columns := append([]any{&record.ID, &record.Name, &record.Trainer, &record.Pool, &record.Priority,
 			(*string)(&record.State), &waiting, &record.Reason, &record.CreatedAt, &record.UpdatedAt, &record.AskedBy,
 			&record.Purpose, &grid.Ordinal, &grid.First, &grid.Points, &grid.Cursor, &grid.Cancelled, &submission},
-			budget.columns()...)
+			slices.Concat(annotation.columns(), budget.columns())...)
 		if err := row.Scan(columns...); err != nil {
 			return err
 		}
-		record.Budget = budget.state()
+		record.Budget, record.Annotation = budget.state(), annotation.annotation()
 		if err := json.Unmarshal(submission, &grid.Submission); err != nil {
 			return fmt.Errorf("submission %d of sweep %s: %w", grid.Ordinal, record.ID, err)
 		}
@@ -237,7 +238,7 @@ func (t *transaction) sweeps(submissions, where string, args ...any) (records []
 		return nil
 	}, `SELECT s.sweep_id, s.name, s.trainer, s.pool, s.priority, s.state, s.waiting, s.reason, s.created_at,
 			s.updated_at, s.asked_by, s.purpose, g.ordinal, g.first_index, g.points, g.written, g.cancelled,
-			`+submissions+`, `+budgetColumns+`
+			`+submissions+`, s.notes, s.tags, s.edited_by, s.edited_at, `+budgetColumns+`
 		FROM sweeps AS s JOIN grids AS g USING (sweep_no) LEFT JOIN budgets AS b USING (budget_no)
 		WHERE s.deleted_at IS NULL AND `+where+`
 		ORDER BY s.sweep_no DESC, g.ordinal`, args...)

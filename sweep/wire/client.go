@@ -113,6 +113,12 @@ func (c *Client) SetBudget(ctx context.Context, id string, budget sweep.Budget) 
 	return err
 }
 
+// Annotate changes the notes or tags of a sweep or trial.
+func (c *Client) Annotate(ctx context.Context, id string, edit sweep.Edit) error {
+	_, err := annotateSweep.ask(ctx, c, annotateRequest{sweepRef{id}, edit})
+	return err
+}
+
 // SetPriority changes a sweep's priority.
 func (c *Client) SetPriority(ctx context.Context, id string, priority int) error {
 	_, err := prioritizeSweep.ask(ctx, c, priorityRequest{sweepRef{id}, priority})

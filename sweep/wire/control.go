@@ -43,6 +43,8 @@ type Controller interface {
 	SetPriority(ctx context.Context, id string, priority int) error
 	// SetBudget changes what a sweep, and those that share its budget, may use.
 	SetBudget(ctx context.Context, id string, budget sweep.Budget) error
+	// Annotate changes the notes or tags of a sweep or trial.
+	Annotate(ctx context.Context, id string, edit sweep.Edit) error
 	// Delete removes a sweep that does not run. Prune removes data of ended sweeps that the
 	// retention does not keep.
 	Delete(ctx context.Context, id string) (sweep.Removed, error)

@@ -2,7 +2,9 @@ package wire_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -99,6 +101,11 @@ func (b *backend) SetPriority(ctx context.Context, id string, p int) error {
 
 func (b *backend) SetBudget(ctx context.Context, id string, budget sweep.Budget) error {
 	return b.call(ctx, "budget %s %v", id, budget)
+}
+
+func (b *backend) Annotate(ctx context.Context, id string, edit sweep.Edit) error {
+	text, err := json.Marshal(edit)
+	return cmp.Or(err, b.call(ctx, "annotate %s %s", id, text))
 }
 
 func (b *backend) Delete(ctx context.Context, id string) (sweep.Removed, error) {
@@ -327,6 +334,11 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	if err := c.SetBudget(ctx, "s", sweep.Budget{Trials: 4, Time: time.Hour}); err != nil {
 		t.Error(err)
 	}
+	note := ""
+	edit := sweep.Edit{Index: new(int64(0)), Notes: &note, Tags: []string{}, By: "ada"}
+	if err := c.Annotate(ctx, "s", edit); err != nil {
+		t.Error(err)
+	}
 	if err := c.SetPriority(ctx, "s", -2); err != nil {
 		t.Error(err)
 	}
@@ -346,7 +358,8 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 		t.Errorf("%v; the problem that is over: %v", err, c.Problem())
 	}
 	want := []string{"submit grid 10485760 true", "extend s grid", "cancel s", "retry s", "cancel s [1 2]",
-		"retry s [3]", "pause s", "resume s", "budget s 4 trials, 1h", "priority s -2", "delete s", "prune 7", "sweep s"}
+		"retry s [3]", "pause s", "resume s", "budget s 4 trials, 1h",
+		`annotate s {"index":0,"notes":"","tags":[],"by":"ada"}`, "priority s -2", "delete s", "prune 7", "sweep s"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
 	}

@@ -106,6 +106,9 @@ func clean(e *sweep.Event) error {
 	names := []string{e.Execution}
 	if r := e.Result; r != nil {
 		strip(&r.Error, &r.Stderr, &r.KernelLevel)
+		if r.Labels != nil { // from a worker that did not clean them
+			*r.Labels, _ = r.Labels.Clean()
+		}
 		for _, digest := range []string{r.WeightsDigest, r.Digest} {
 			if err := sweep.CheckText("digest", digest, false); err != nil {
 				return err

@@ -38,6 +38,10 @@ type (
 		sweepRef
 		Budget sweep.Budget `json:"budget"`
 	}
+	annotateRequest struct {
+		sweepRef
+		Edit sweep.Edit `json:"edit"`
+	}
 	pruneRequest struct {
 		Keep *sweep.Retention `json:"keep,omitempty"`
 	}
@@ -147,6 +151,11 @@ var (
 		name: "budget", purpose: "change what a sweep may use",
 		answer: done(func(ctx context.Context, c Controller, q *budgetRequest) error {
 			return c.SetBudget(ctx, q.Sweep, q.Budget)
+		})})
+	annotateSweep = define(operation[annotateRequest, none]{
+		name: "annotate", purpose: "change the notes and tags of a sweep or trial",
+		answer: done(func(ctx context.Context, c Controller, q *annotateRequest) error {
+			return c.Annotate(ctx, q.Sweep, q.Edit)
 		})})
 	deleteSweep = define(operation[sweepRef, sweep.Removed]{
 		name: "delete", purpose: "remove a sweep that does not run",

@@ -400,6 +400,7 @@ func TestRoles(t *testing.T) {
 		"retry":    func(c *wire.Client) error { _, err := c.Retry(ctx, "s"); return err },
 		"priority": func(c *wire.Client) error { return c.SetPriority(ctx, "s", 1) },
 		"budget":   func(c *wire.Client) error { return c.SetBudget(ctx, "s", sweep.Budget{Trials: 1}) },
+		"annotate": func(c *wire.Client) error { return c.Annotate(ctx, "s", sweep.Edit{Tags: []string{"a"}}) },
 		"delete":   func(c *wire.Client) error { _, err := c.Delete(ctx, "s"); return err },
 		"prune":    func(c *wire.Client) error { _, err := c.Prune(ctx, sweep.Retention{}); return err },
 		"cancel trials": func(c *wire.Client) error {

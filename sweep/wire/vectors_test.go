@@ -45,6 +45,9 @@ func TestControlVectors(t *testing.T) {
 		func() { _, err := client.Retry(ctx, "s"); none(err) },
 		func() { none(client.SetPriority(ctx, "s", -3)) },
 		func() { none(client.SetBudget(ctx, "s", sweep.Budget{Trials: 4, Time: time.Hour})) },
+		func() {
+			none(client.Annotate(ctx, "s", sweep.Edit{Index: new(int64(7)), Tags: []string{"keep"}, By: "ada"}))
+		},
 		func() { _, err := client.Delete(ctx, "s"); none(err) },
 		func() { _, err := client.Prune(ctx, sweep.Retention{Events: time.Unix(5, 0).UTC()}); none(err) },
 		func() { _, err := client.CancelNamed(ctx, "s", []int64{1, 2}); none(err) },

@@ -44,6 +44,8 @@ type metrics struct {
 	// exit is the exit code that the program reported, besides that of its process.
 	exit    int
 	problem string
+	// labels are what the program calls its run.
+	labels sweep.RunLabels
 }
 
 // series is one metric.
@@ -93,6 +95,8 @@ func (m *metrics) line(line []byte) {
 			}
 		case "_error":
 			m.problem = f.text
+		case "_name", "_group", "_notes", "_tags":
+			m.label(f)
 		case "step":
 			if !f.numeric || f.number != math.Trunc(f.number) || math.Abs(f.number) > 1<<53 {
 				m.complain("step must be a whole number: %s", clip(line))
@@ -119,6 +123,35 @@ func (m *metrics) line(line []byte) {
 	if !summary && (points > 0 || stepped) {
 		m.step = max(m.step, step)
 	}
+}
+
+// label reads what the program calls its run; the last one of each kind counts.
+func (m *metrics) label(f field) {
+	switch f.name {
+	case "_name":
+		m.labels.Name = f.text
+	case "_group":
+		m.labels.Group = f.text
+	case "_notes":
+		m.labels.Notes = f.text
+	case "_tags":
+		m.labels.Tags = nil
+		if f.text != "" {
+			m.labels.Tags = strings.Split(f.text, ",")
+		}
+	}
+}
+
+// runLabels returns the labels as they are kept, nil if there are none; the log says what is not.
+func (m *metrics) runLabels() *sweep.RunLabels {
+	kept, problem := m.labels.Clean()
+	if problem != "" {
+		m.say("$SWEEP_EVENTS: %s", problem)
+	}
+	if kept.Name+kept.Group+kept.Notes == "" && len(kept.Tags) == 0 {
+		return nil
+	}
+	return &kept
 }
 
 // named returns the series of a field, nil if its name or value is not accepted.

@@ -254,7 +254,7 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 	if status == RetryStatus {
 		return nil, fmt.Errorf("the program asks for another execution (exit status %d)%s", status, last)
 	}
-	r := &sweep.Result{State: sweep.Completed, Curves: m.take(true)}
+	r := &sweep.Result{State: sweep.Completed, Curves: m.take(true), Labels: m.runLabels()}
 	var names []string
 	r.Summary, names = m.summary()
 	if status != 0 || m.exit != 0 {

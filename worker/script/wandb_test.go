@@ -417,3 +417,27 @@ except ValueError: pass
 		t.Errorf("%d metrics", len(result.Summary))
 	}
 }
+
+// What a program calls its run is kept with its result; the name that the stand-in makes up is not.
+func TestRunLabels(t *testing.T) {
+	none := newPython(t, "import wandb\nassert wandb.init().name == 'trial-7'\nwandb.log({'loss': 1})\n")
+	if labels := none.complete(sweep.Parameters{}).Labels; labels != nil {
+		t.Errorf("%+v, want no labels", labels)
+	}
+	r := newPython(t, `
+import wandb
+run = wandb.init(name="first", group="folds", notes="two\nlines", tags=["b", "a"])
+run.name = "swift-fox"
+run.tags += ("c,d", "b")
+assert run.tags == ("b", "a", "c,d", "b"), run.tags
+wandb.log({"loss": 1})
+`)
+	result := r.complete(sweep.Parameters{})
+	want := &sweep.RunLabels{Name: "swift-fox", Group: "folds", Notes: "two\nlines", Tags: []string{"a", "b", "c", "d"}}
+	if !reflect.DeepEqual(result.Labels, want) {
+		t.Errorf("%+v, want %+v", result.Labels, want)
+	}
+	if got := len(result.Curves); got != 1 || !reflect.DeepEqual(result.Summary, map[string]float64{"loss": 1}) {
+		t.Errorf("%d curves and the summary %v", got, result.Summary)
+	}
+}

@@ -160,6 +160,24 @@ func decodeCurves(messages []*trainerpb.Curve) ([]sweep.Curve, error) {
 	return curves, nil
 }
 
+func encodeLabels(l *sweep.RunLabels) *trainerpb.RunLabels {
+	if l == nil {
+		return nil
+	}
+	m := &trainerpb.RunLabels{Name: valid(l.Name), Group: valid(l.Group), Notes: valid(l.Notes)}
+	for _, tag := range l.Tags {
+		m.Tags = append(m.Tags, valid(tag))
+	}
+	return m
+}
+
+func decodeLabels(m *trainerpb.RunLabels) *sweep.RunLabels {
+	if m == nil {
+		return nil
+	}
+	return &sweep.RunLabels{Name: m.GetName(), Group: m.GetGroup(), Notes: m.GetNotes(), Tags: m.GetTags()}
+}
+
 func encodeResult(r *sweep.Result) *trainerpb.Result {
 	return &trainerpb.Result{
 		State:          string(r.State),
@@ -175,6 +193,7 @@ func encodeResult(r *sweep.Result) *trainerpb.Result {
 		Stderr:         valid(r.Stderr),
 		Digest:         r.Digest,
 		Curves:         encodeCurves(r.Curves),
+		Labels:         encodeLabels(r.Labels),
 	}
 }
 
@@ -202,6 +221,7 @@ func decodeResult(m *trainerpb.Result) (*sweep.Result, error) {
 		Stderr:         m.GetStderr(),
 		Digest:         m.GetDigest(),
 		Curves:         curves,
+		Labels:         decodeLabels(m.GetLabels()),
 	}, nil
 }
 

@@ -177,6 +177,7 @@ func TestFieldsOverTheWire(t *testing.T) {
 		State: sweep.Failed, Diverged: true, Summary: map[string]float64{"loss": 0.1, "accuracy": 1},
 		BestEpoch: 3, ParameterCount: 1 << 33, WeightsDigest: "ab", KernelLevel: "avx512", Seconds: 0.5, Flops: 1e18,
 		Error: "why", Stderr: "tail", Digest: "cd",
+		Labels: &sweep.RunLabels{Name: "run", Group: "folds", Notes: "naïve", Tags: []string{"a", "b"}},
 		Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1, 5}, Values: []float32{0.5, float32(math.Inf(1))}}},
 	}
 	validation := &sweep.Validation{DatasetDigest: "d1e5", ParameterCount: 9, Flops: 1.5, Bytes: 1 << 40}

@@ -829,8 +829,10 @@ type Result struct {
 	Curves []*Curve `protobuf:"bytes,11,rep,name=curves,proto3" json:"curves,omitempty"`
 	// The end of what went to standard error, and the digest over the result, if
 	// the trainer gives them; the worker fills them in otherwise.
-	Stderr        string `protobuf:"bytes,12,opt,name=stderr,proto3" json:"stderr,omitempty"`
-	Digest        string `protobuf:"bytes,13,opt,name=digest,proto3" json:"digest,omitempty"`
+	Stderr string `protobuf:"bytes,12,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	Digest string `protobuf:"bytes,13,opt,name=digest,proto3" json:"digest,omitempty"`
+	// What a program calls its run; it is no part of the digest.
+	Labels        *RunLabels `protobuf:"bytes,14,opt,name=labels,proto3" json:"labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -956,6 +958,82 @@ func (x *Result) GetDigest() string {
 	return ""
 }
 
+func (x *Result) GetLabels() *RunLabels {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+// RunLabels are shown with a trial. Tags have no commas.
+type RunLabels struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Group         string                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	Notes         string                 `protobuf:"bytes,3,opt,name=notes,proto3" json:"notes,omitempty"`
+	Tags          []string               `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunLabels) Reset() {
+	*x = RunLabels{}
+	mi := &file_trainer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunLabels) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunLabels) ProtoMessage() {}
+
+func (x *RunLabels) ProtoReflect() protoreflect.Message {
+	mi := &file_trainer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunLabels.ProtoReflect.Descriptor instead.
+func (*RunLabels) Descriptor() ([]byte, []int) {
+	return file_trainer_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RunLabels) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunLabels) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *RunLabels) GetNotes() string {
+	if x != nil {
+		return x.Notes
+	}
+	return ""
+}
+
+func (x *RunLabels) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
 // Failure is an error that is neither the parameters' nor the data's fault.
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -966,7 +1044,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_trainer_proto_msgTypes[11]
+	mi := &file_trainer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +1056,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[11]
+	mi := &file_trainer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +1069,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{11}
+	return file_trainer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failure) GetMessage() string {
@@ -1018,7 +1096,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_trainer_proto_msgTypes[12]
+	mi := &file_trainer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1108,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[12]
+	mi := &file_trainer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1121,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{12}
+	return file_trainer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Refusal) GetMessage() string {
@@ -1097,7 +1175,7 @@ type ParameterRefusal struct {
 
 func (x *ParameterRefusal) Reset() {
 	*x = ParameterRefusal{}
-	mi := &file_trainer_proto_msgTypes[13]
+	mi := &file_trainer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1187,7 @@ func (x *ParameterRefusal) String() string {
 func (*ParameterRefusal) ProtoMessage() {}
 
 func (x *ParameterRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[13]
+	mi := &file_trainer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1200,7 @@ func (x *ParameterRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterRefusal.ProtoReflect.Descriptor instead.
 func (*ParameterRefusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{13}
+	return file_trainer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ParameterRefusal) GetParameter() string {
@@ -1165,7 +1243,7 @@ type DataRefusal struct {
 
 func (x *DataRefusal) Reset() {
 	*x = DataRefusal{}
-	mi := &file_trainer_proto_msgTypes[14]
+	mi := &file_trainer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1255,7 @@ func (x *DataRefusal) String() string {
 func (*DataRefusal) ProtoMessage() {}
 
 func (x *DataRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[14]
+	mi := &file_trainer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1268,7 @@ func (x *DataRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataRefusal.ProtoReflect.Descriptor instead.
 func (*DataRefusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{14}
+	return file_trainer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DataRefusal) GetDataset() string {
@@ -1280,7 +1358,7 @@ const file_trainer_proto_rawDesc = "" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\fR\x05state\"\xf0\x03\n" +
+	"\x05state\x18\x02 \x01(\fR\x05state\"\xa5\x04\n" +
 	"\x06Result\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x1a\n" +
 	"\bdiverged\x18\x02 \x01(\bR\bdiverged\x12?\n" +
@@ -1296,10 +1374,16 @@ const file_trainer_proto_rawDesc = "" +
 	" \x01(\tR\x05error\x12/\n" +
 	"\x06curves\x18\v \x03(\v2\x17.sweep.trainer.v2.CurveR\x06curves\x12\x16\n" +
 	"\x06stderr\x18\f \x01(\tR\x06stderr\x12\x16\n" +
-	"\x06digest\x18\r \x01(\tR\x06digest\x1a:\n" +
+	"\x06digest\x18\r \x01(\tR\x06digest\x123\n" +
+	"\x06labels\x18\x0e \x01(\v2\x1b.sweep.trainer.v2.RunLabelsR\x06labels\x1a:\n" +
 	"\fSummaryEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"#\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"_\n" +
+	"\tRunLabels\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\x12\x14\n" +
+	"\x05notes\x18\x03 \x01(\tR\x05notes\x12\x12\n" +
+	"\x04tags\x18\x04 \x03(\tR\x04tags\"#\n" +
 	"\aFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\"\xde\x01\n" +
 	"\aRefusal\x12\x18\n" +
@@ -1319,8 +1403,7 @@ const file_trainer_proto_rawDesc = "" +
 	"\aTrainer\x12Q\n" +
 	"\bDescribe\x12!.sweep.trainer.v2.DescribeRequest\x1a\".sweep.trainer.v2.DescribeResponse\x12Q\n" +
 	"\bValidate\x12!.sweep.trainer.v2.ValidateRequest\x1a\".sweep.trainer.v2.ValidateResponse\x12I\n" +
-	"\x05Train\x12\x1e.sweep.trainer.v2.TrainCommand\x1a\x1c.sweep.trainer.v2.TrainEvent(\x010\x01B " +
-	"Z\x1esweep/worker/trainer/trainerpbb\x06proto3"
+	"\x05Train\x12\x1e.sweep.trainer.v2.TrainCommand\x1a\x1c.sweep.trainer.v2.TrainEvent(\x010\x01B Z\x1esweep/worker/trainer/trainerpbb\x06proto3"
 
 var (
 	file_trainer_proto_rawDescOnce sync.Once
@@ -1329,13 +1412,12 @@ var (
 
 func file_trainer_proto_rawDescGZIP() []byte {
 	file_trainer_proto_rawDescOnce.Do(func() {
-		file_trainer_proto_rawDescData = protoimpl.X.CompressGZIP(
-			unsafe.Slice(unsafe.StringData(file_trainer_proto_rawDesc), len(file_trainer_proto_rawDesc)))
+		file_trainer_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_trainer_proto_rawDesc), len(file_trainer_proto_rawDesc)))
 	})
 	return file_trainer_proto_rawDescData
 }
 
-var file_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_trainer_proto_goTypes = []any{
 	(*DescribeRequest)(nil),  // 0: sweep.trainer.v2.DescribeRequest
 	(*DescribeResponse)(nil), // 1: sweep.trainer.v2.DescribeResponse
@@ -1348,36 +1430,38 @@ var file_trainer_proto_goTypes = []any{
 	(*Curve)(nil),            // 8: sweep.trainer.v2.Curve
 	(*Checkpoint)(nil),       // 9: sweep.trainer.v2.Checkpoint
 	(*Result)(nil),           // 10: sweep.trainer.v2.Result
-	(*Failure)(nil),          // 11: sweep.trainer.v2.Failure
-	(*Refusal)(nil),          // 12: sweep.trainer.v2.Refusal
-	(*ParameterRefusal)(nil), // 13: sweep.trainer.v2.ParameterRefusal
-	(*DataRefusal)(nil),      // 14: sweep.trainer.v2.DataRefusal
-	nil,                      // 15: sweep.trainer.v2.Result.SummaryEntry
+	(*RunLabels)(nil),        // 11: sweep.trainer.v2.RunLabels
+	(*Failure)(nil),          // 12: sweep.trainer.v2.Failure
+	(*Refusal)(nil),          // 13: sweep.trainer.v2.Refusal
+	(*ParameterRefusal)(nil), // 14: sweep.trainer.v2.ParameterRefusal
+	(*DataRefusal)(nil),      // 15: sweep.trainer.v2.DataRefusal
+	nil,                      // 16: sweep.trainer.v2.Result.SummaryEntry
 }
 var file_trainer_proto_depIdxs = []int32{
-	12, // 0: sweep.trainer.v2.ValidateResponse.refusal:type_name -> sweep.trainer.v2.Refusal
+	13, // 0: sweep.trainer.v2.ValidateResponse.refusal:type_name -> sweep.trainer.v2.Refusal
 	5,  // 1: sweep.trainer.v2.TrainCommand.train:type_name -> sweep.trainer.v2.TrainRequest
 	8,  // 2: sweep.trainer.v2.TrainEvent.points:type_name -> sweep.trainer.v2.Curve
 	9,  // 3: sweep.trainer.v2.TrainEvent.checkpoint:type_name -> sweep.trainer.v2.Checkpoint
 	10, // 4: sweep.trainer.v2.TrainEvent.result:type_name -> sweep.trainer.v2.Result
-	12, // 5: sweep.trainer.v2.TrainEvent.refusal:type_name -> sweep.trainer.v2.Refusal
-	11, // 6: sweep.trainer.v2.TrainEvent.failure:type_name -> sweep.trainer.v2.Failure
+	13, // 5: sweep.trainer.v2.TrainEvent.refusal:type_name -> sweep.trainer.v2.Refusal
+	12, // 6: sweep.trainer.v2.TrainEvent.failure:type_name -> sweep.trainer.v2.Failure
 	7,  // 7: sweep.trainer.v2.TrainEvent.artifact:type_name -> sweep.trainer.v2.Artifact
-	15, // 8: sweep.trainer.v2.Result.summary:type_name -> sweep.trainer.v2.Result.SummaryEntry
+	16, // 8: sweep.trainer.v2.Result.summary:type_name -> sweep.trainer.v2.Result.SummaryEntry
 	8,  // 9: sweep.trainer.v2.Result.curves:type_name -> sweep.trainer.v2.Curve
-	13, // 10: sweep.trainer.v2.Refusal.parameter:type_name -> sweep.trainer.v2.ParameterRefusal
-	14, // 11: sweep.trainer.v2.Refusal.data:type_name -> sweep.trainer.v2.DataRefusal
-	0,  // 12: sweep.trainer.v2.Trainer.Describe:input_type -> sweep.trainer.v2.DescribeRequest
-	2,  // 13: sweep.trainer.v2.Trainer.Validate:input_type -> sweep.trainer.v2.ValidateRequest
-	4,  // 14: sweep.trainer.v2.Trainer.Train:input_type -> sweep.trainer.v2.TrainCommand
-	1,  // 15: sweep.trainer.v2.Trainer.Describe:output_type -> sweep.trainer.v2.DescribeResponse
-	3,  // 16: sweep.trainer.v2.Trainer.Validate:output_type -> sweep.trainer.v2.ValidateResponse
-	6,  // 17: sweep.trainer.v2.Trainer.Train:output_type -> sweep.trainer.v2.TrainEvent
-	15, // [15:18] is the sub-list for method output_type
-	12, // [12:15] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 10: sweep.trainer.v2.Result.labels:type_name -> sweep.trainer.v2.RunLabels
+	14, // 11: sweep.trainer.v2.Refusal.parameter:type_name -> sweep.trainer.v2.ParameterRefusal
+	15, // 12: sweep.trainer.v2.Refusal.data:type_name -> sweep.trainer.v2.DataRefusal
+	0,  // 13: sweep.trainer.v2.Trainer.Describe:input_type -> sweep.trainer.v2.DescribeRequest
+	2,  // 14: sweep.trainer.v2.Trainer.Validate:input_type -> sweep.trainer.v2.ValidateRequest
+	4,  // 15: sweep.trainer.v2.Trainer.Train:input_type -> sweep.trainer.v2.TrainCommand
+	1,  // 16: sweep.trainer.v2.Trainer.Describe:output_type -> sweep.trainer.v2.DescribeResponse
+	3,  // 17: sweep.trainer.v2.Trainer.Validate:output_type -> sweep.trainer.v2.ValidateResponse
+	6,  // 18: sweep.trainer.v2.Trainer.Train:output_type -> sweep.trainer.v2.TrainEvent
+	16, // [16:19] is the sub-list for method output_type
+	13, // [13:16] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_trainer_proto_init() }
@@ -1391,7 +1475,7 @@ func file_trainer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trainer_proto_rawDesc), len(file_trainer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

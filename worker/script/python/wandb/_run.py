@@ -104,9 +104,8 @@ class Run:
         self.entity = (trial and os.environ.get("WANDB_ENTITY")) or about.get("entity") or os.environ.get("WANDB_ENTITY") or "local"
         self.group = about.get("group") or os.environ.get("WANDB_RUN_GROUP")
         self.job_type = about.get("job_type")
-        tags = about.get("tags")
-        self.tags = (tags,) if isinstance(tags, str) else tuple(tags or ())
-        self.notes = about.get("notes")
+        self.tags = about.get("tags") or [tag for tag in os.environ.get("WANDB_TAGS", "").split(",") if tag.strip()]
+        self.notes = about.get("notes") or os.environ.get("WANDB_NOTES")
         self.settings = about.get("settings")
         self.start_time = time.time()
         # No page is there, but scripts put addresses together.
@@ -126,6 +125,13 @@ class Run:
         self._aggregates = {}
         self._finished = False
         self._dir = None
+
+        # Only what the script says is reported, not the name that is made up here.
+        if about.get("name") or os.environ.get("WANDB_NAME"):
+            self._label_changed("name")
+        for what in ("group", "notes", "tags"):
+            if getattr(self, what):
+                self._label_changed(what)
 
     # What W&B's run has under further names.
     history = property(lambda self: self)
@@ -159,6 +165,18 @@ class Run:
 
     def get_sweep_url(self):
         return self.sweep_url
+
+    def _label_changed(self, what):
+        if self._reports and self._owner == os.getpid():
+            value = getattr(self, what)
+            _events.send({}, {"_" + what: ",".join(map(str, value)) if what == "tags" else str(value or "")[:10000]})
+
+    def __setattr__(self, what, value):
+        if what == "tags":
+            value = (value,) if isinstance(value, str) else tuple(value or ())
+        object.__setattr__(self, what, value)
+        if what in ("name", "notes", "tags", "group") and "_finished" in self.__dict__:
+            self._label_changed(what)
 
     def _label(self, *arguments, **options):
         """Frameworks say who they are."""
