@@ -240,6 +240,13 @@ type leadingOnly struct {
 	absent error
 }
 
+func (l leadingOnly) Annotate(ctx context.Context, id string, edit sweep.Edit) error {
+	if c := l.active(); c != nil {
+		return c.Annotate(ctx, id, edit)
+	}
+	return l.absent
+}
+
 func (l leadingOnly) RetryNamed(ctx context.Context, id string, indices []int64) (int64, error) {
 	if c := l.active(); c != nil {
 		return c.RetryNamed(ctx, id, indices)

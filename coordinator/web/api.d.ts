@@ -36,8 +36,16 @@ export interface Progress {
   reproducibility_faults: number;
 }
 
+/** sweep.Annotation */
+export interface Annotation {
+  notes?: string;
+  tags?: string[];
+  edited_by?: string;
+  edited_at?: string;
+}
+
 /** web.sweepItem */
-export interface SweepItem {
+export interface SweepItem extends Annotation {
   id: string;
   name: string;
   trainer: string;
@@ -76,7 +84,6 @@ export interface Grid {
 
 /** web.showSweep */
 export interface Sweep extends SweepItem {
-  description?: string;
   select: { by?: string; goal?: Goal };
   metrics: Metric[];
   grids: Grid[];
@@ -259,7 +266,9 @@ export interface Result {
 }
 
 /** sweep.TrialRecord */
-export interface TrialRecord extends TrialID {
+export interface TrialRecord extends TrialID, Annotation {
+  run_name?: string;
+  run_group?: string;
   sweep_name: string;
   state: TrialState;
   parameters?: Record<string, Scalar>;
@@ -437,6 +446,7 @@ interface AnswersAbout {
   slice: Answered<Slice>;
   importance: Answered<Importances>;
   sql: { sql: string };
+  annotate: Annotation;
   extend: { points: number };
   retry: ActionAnswer;
   cancel: ActionAnswer;

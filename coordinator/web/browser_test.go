@@ -665,6 +665,16 @@ func TestBrowserLive(t *testing.T) {
 	b.picture("retry")
 	press("Retry 1 trial")
 	b.wait("1 of 1 trial retried")
+	press("Close")
+	b.visit("#/trial/"+sweepID+"/3", "Executions")
+	press("Edit notes")
+	b.wait("Tags, with commas")
+	b.run(chromedp.SendKeys(`textarea[name=notes]`, "look at it"), chromedp.SendKeys(`input[name=tags]`, "slow, odd"))
+	b.axe("notes")
+	press("Save")
+	b.until(`[...document.querySelectorAll(".notes")].some((x) => x.innerText.includes("look at it") && x.innerText.includes("by me ") && ` +
+		`[...x.querySelectorAll(".tag")].map((tag) => tag.textContent).join() === "odd,slow")`)
+	b.picture("notes")
 	b.clean("live")
 	states, err := f.store.States(t.Context(), []sweep.TrialID{{Sweep: sweepID, Index: 4}})
 	if err != nil || states[sweep.TrialID{Sweep: sweepID, Index: 4}] != sweep.Pending {

@@ -70,14 +70,12 @@ func (s *Server) Report(ctx context.Context, out io.Writer, reference string) er
 	if err != nil {
 		return err
 	}
-	r.Counts = countsText(progress)
+	r.Counts, r.Description = countsText(progress), record.Notes
 	for i := range record.Grids {
 		g := &record.Grids[i]
 		title := "Sweep file"
 		if i > 0 {
 			title = fmt.Sprintf("Extension %d", i)
-		} else {
-			r.Description = g.Submission.Spec.Description
 		}
 		r.Files = append(r.Files, reportedFile{title, g.Submission.Source})
 	}

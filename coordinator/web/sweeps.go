@@ -10,19 +10,20 @@ import (
 
 // sweepItem is a sweep in a list.
 type sweepItem struct {
-	ID        string           `json:"id"`
-	Name      string           `json:"name"`
-	Trainer   string           `json:"trainer"`
-	Pool      string           `json:"pool"`
-	Priority  int              `json:"priority"`
-	State     sweep.SweepState `json:"state"`
-	Reason    string           `json:"reason,omitempty"`
-	AskedBy   string           `json:"asked_by,omitempty"`
-	Purpose   string           `json:"purpose,omitempty"`
-	Points    int64            `json:"points"`
-	CreatedAt time.Time        `json:"created_at"`
-	UpdatedAt time.Time        `json:"updated_at"`
-	Progress  sweep.Progress   `json:"progress"`
+	ID       string           `json:"id"`
+	Name     string           `json:"name"`
+	Trainer  string           `json:"trainer"`
+	Pool     string           `json:"pool"`
+	Priority int              `json:"priority"`
+	State    sweep.SweepState `json:"state"`
+	Reason   string           `json:"reason,omitempty"`
+	AskedBy  string           `json:"asked_by,omitempty"`
+	Purpose  string           `json:"purpose,omitempty"`
+	sweep.Annotation
+	Points    int64          `json:"points"`
+	CreatedAt time.Time      `json:"created_at"`
+	UpdatedAt time.Time      `json:"updated_at"`
+	Progress  sweep.Progress `json:"progress"`
 }
 
 func (s *Server) item(ctx context.Context, record *sweep.SweepRecord) (sweepItem, error) {
@@ -30,7 +31,8 @@ func (s *Server) item(ctx context.Context, record *sweep.SweepRecord) (sweepItem
 	return sweepItem{
 		ID: record.ID, Name: record.Name, Trainer: record.Trainer, Pool: record.Pool, Priority: record.Priority,
 		State: record.State, Reason: record.Reason, AskedBy: record.AskedBy, Purpose: record.Purpose,
-		Points: record.Points(), CreatedAt: record.CreatedAt,
+		Annotation: record.Annotation,
+		Points:     record.Points(), CreatedAt: record.CreatedAt,
 		UpdatedAt: record.UpdatedAt, Progress: progress,
 	}, err
 }
@@ -87,16 +89,14 @@ func (s *Server) showSweep(r *http.Request, record *sweep.SweepRecord) (any, err
 	}
 	answer := struct {
 		sweepItem
-		Description string                  `json:"description,omitempty"`
-		Select      sweep.Select            `json:"select"`
-		Metrics     []sweep.MetricSchema    `json:"metrics"`
-		Parameters  []sweep.ParameterSchema `json:"parameters"`
-		Grids       []shownGrid             `json:"grids"`
+		Select     sweep.Select            `json:"select"`
+		Metrics    []sweep.MetricSchema    `json:"metrics"`
+		Parameters []sweep.ParameterSchema `json:"parameters"`
+		Grids      []shownGrid             `json:"grids"`
 	}{sweepItem: one, Metrics: []sweep.MetricSchema{}, Parameters: []sweep.ParameterSchema{}, Grids: []shownGrid{}}
 	for i := range record.Grids {
 		g := &record.Grids[i]
 		if i == 0 {
-			answer.Description = g.Submission.Spec.Description
 			answer.Select = g.Submission.Spec.Select.Filled(&g.Submission.Description)
 			answer.Metrics = append(answer.Metrics, g.Submission.Description.Metrics...)
 			answer.Parameters = append(answer.Parameters, g.Submission.Description.Parameters...)

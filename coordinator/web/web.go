@@ -7,7 +7,7 @@
 //
 // The routes are in web.go, queries of addresses in request.go, access and tokens in access.go and
 // token.go, ticket.go. A file handles one resource each: sweeps.go, overview.go, report.go, compare.go,
-// trials.go, trial.go, curves.go, artifacts.go, presets.go, tables.go, figures.go, sql.go, actions.go,
+// trials.go, trial.go, curves.go, artifacts.go, presets.go, tables.go, figures.go, sql.go, actions.go, annotate.go,
 // events.go. Package frame answers queries over all trials of a sweep; frames.go keeps the frames
 // current. The pages are in assets.
 package web
@@ -94,6 +94,7 @@ type WorkerRefusal struct {
 type Control interface {
 	RetryNamed(ctx context.Context, id string, indices []int64) (int64, error)
 	CancelNamed(ctx context.Context, id string, indices []int64) (int64, error)
+	Annotate(ctx context.Context, id string, edit sweep.Edit) error
 }
 
 // Server serves the dashboard.
@@ -168,6 +169,7 @@ func New(options Options) *Server {
 	mux.HandleFunc("DELETE /api/session", s.handle(s.signOut))
 	mux.HandleFunc("POST /api/sweeps/{id}/retry", s.acting(s.ofSweep(s.retry)))
 	mux.HandleFunc("POST /api/sweeps/{id}/cancel", s.acting(s.ofSweep(s.cancel)))
+	mux.HandleFunc("POST /api/sweeps/{id}/annotate", s.acting(s.ofSweep(s.annotate)))
 	mux.HandleFunc("POST /api/sweeps/{id}/extend", s.acting(s.ofSweep(s.extend)))
 	nothing := s.handle(func(http.ResponseWriter, *http.Request) error {
 		return &requestError{http.StatusNotFound, "there is no such address"}

@@ -599,6 +599,20 @@ func TestAccess(t *testing.T) {
 	want(closed, 200, "POST", "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":1}`,
 		bearer(actor))
 
+	note := `{"index":3,"notes":"look","tags":["b","a"],"by":"somebody else"}`
+	want(open, 401, "POST", "sweeps/first/annotate", note, nil)
+	want(closed, 403, "POST", "sweeps/first/annotate", note, bearer(reader))
+	want(closed, 400, "POST", "sweeps/first/annotate", `{"tags":["a,b"]}`, bearer(actor))
+	want(closed, 404, "POST", "sweeps/first/annotate", `{"index":1000000,"notes":"look"}`, bearer(actor))
+	want(closed, 200, "POST", "sweeps/first/annotate", note, bearer(actor))
+	trial := want(closed, 200, "GET", "sweeps/first/trials/3", "", bearer(reader))["trial"].(map[string]any)
+	if trial["notes"] != "look" || fmt.Sprint(trial["tags"]) != "[a b]" || trial["edited_by"] != "actor" {
+		t.Errorf("%v %v by %v", trial["notes"], trial["tags"], trial["edited_by"])
+	}
+	want(closed, 200, "POST", "sweeps/first/annotate", `{"notes":"all diverge"}`, cookie)
+	if one := want(closed, 200, "GET", "sweeps/first", "", bearer(reader)); one["notes"] != "all diverge" {
+		t.Errorf("%v", one["notes"])
+	}
 	if err := closed.tokens.Revoke("actor"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 // One sweep: its state, the filter that its views share, and the views.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Loading } from "../components/loading.mjs";
+import { Notes } from "../components/notes.mjs";
 import { toggled } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
@@ -85,7 +86,12 @@ export function Sweep() {
       ${sweep.name} <small class="mono">${sweep.id}</small> <${Outcome} sweep=${sweep} />
     </h1>
     <${Problem} error=${error} />
-    ${sweep.description && html`<p class="description">${sweep.description}</p>`}
+    <${Notes}
+      key=${loaded.id}
+      sweep=${loaded.id}
+      what="sweep"
+      known=${[loaded, liveSweeps.value[loaded.id]]}
+    />
     ${sweep.reason && html`<p class="note">${sweep.reason}</p>`}
     <${Progress} progress=${sweep.progress} />
     <div class="facts">

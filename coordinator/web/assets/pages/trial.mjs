@@ -2,6 +2,7 @@
 import { Artifacts } from "./artifacts.mjs";
 import { Media } from "./media.mjs";
 import { Check } from "../components/check.mjs";
+import { Notes } from "../components/notes.mjs";
 import { Plot } from "../components/plot.mjs";
 import { Problem } from "../components/problem.mjs";
 import { State } from "../components/state.mjs";
@@ -57,7 +58,14 @@ export function Trial() {
   return html`
     <${Heading} answer=${answer} id=${id} />
     <${Problem} error=${error} />
-    <${Notes} trial=${trial} />
+    <${Remarks} trial=${trial} />
+    <${Notes}
+      key=${`${trial.sweep}/${trial.index}`}
+      sweep=${trial.sweep}
+      index=${trial.index}
+      what="trial"
+      known=${[trial]}
+    />
     ${failed && logs}
     <div class="pair">
       <section aria-label="Parameters and metrics">
@@ -110,7 +118,7 @@ function Heading({ answer: { trial, points }, id }) {
 }
 
 /** @param {{trial: TrialRecord}} props */
-function Notes({ trial }) {
+function Remarks({ trial }) {
   const { result, reused_from: reused, refusals = 0 } = trial;
   const failed = trial.state === "failed";
   return html`
@@ -234,8 +242,11 @@ function Pairs({ values = {}, axes }) {
 }
 
 /** @param {{trial: TrialRecord}} props */
-function Identity({ trial: { fingerprint, result } }) {
+function Identity({ trial }) {
+  const { fingerprint, result } = trial;
   const entries = [
+    ["run", trial.run_name],
+    ["group", trial.run_group],
     ["fingerprint", fingerprint],
     ["weights", result && result.weights_digest],
     ["kernel level", result && result.kernel_level],
