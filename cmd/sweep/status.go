@@ -111,6 +111,7 @@ func atRest(ctx context.Context, results sweep.Reader) string {
 
 func newStatus(s *settings) *cobra.Command {
 	var asJSON, wide bool
+	var tag string
 	cmd := &cobra.Command{
 		Use:   "status [SWEEP]",
 		Short: "List sweeps and their progress, newest first, or show one sweep",
@@ -133,6 +134,13 @@ Exit codes: 0 done, 4 no such sweep.`,
 				if err != nil {
 					return err
 				}
+				if tag != "" && len(list) > 0 {
+					list = slices.DeleteFunc(list, func(e sweepStatus) bool { return !slices.Contains(e.Tags, tag) })
+					if len(list) == 0 && !asJSON {
+						fmt.Fprintf(cmd.OutOrStdout(), "no sweep has the tag %q\n", tag)
+						return nil
+					}
+				}
 				tell(cmd, problemOf(results))
 				if asJSON {
 					return writeJSON(cmd, list)
@@ -145,6 +153,7 @@ Exit codes: 0 done, 4 no such sweep.`,
 			})
 		},
 	}
+	cmd.Flags().StringVar(&tag, "tag", "", "list only sweeps that have this `tag`")
 	cmd.Flags().BoolVar(&wide, "wide", false, "show all columns, whatever the width of the terminal")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -30,7 +30,8 @@ func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Su
 		made := t.one([]any{&number},
 			`INSERT INTO sweeps (sweep_id, name, trainer, pool, priority, state, created_at, updated_at, asked_by,
 				purpose, notes)
-			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6, $7, $8, $9) ON CONFLICT (sweep_id) DO NOTHING RETURNING sweep_no`,
+			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6, $7, $8, $9)
+			ON CONFLICT (sweep_id) DO NOTHING RETURNING sweep_no`,
 			id, spec.Name, spec.Trainer, spec.Pool, spec.Priority, t.now, submission.AskedBy,
 			cmp.Or(submission.Purpose, spec.Description), spec.Description)
 		if !made {

@@ -116,7 +116,7 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 			var got []int64
 			query := sweep.TrialQuery{Sweeps: []string{"s1"}, Where: []sweep.TrialCondition{{Name: test.name,
 				Operator: test.operator, Value: test.value}}}
-			f.must(f.Store.Trials(f.ctx, query, func(r *sweep.TrialRecord) error {
+			f.must(f.Trials(f.ctx, query, func(r *sweep.TrialRecord) error {
 				got = append(got, r.Index)
 				return nil
 			}))
@@ -125,7 +125,7 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 			}
 		}
 		var sorted []int64
-		f.must(f.Store.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "tag", Limit: 3},
+		f.must(f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "tag", Limit: 3},
 			func(r *sweep.TrialRecord) error {
 				sorted = append(sorted, r.Index)
 				return nil
@@ -134,7 +134,7 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("sorted by tags: %v", sorted)
 		}
 		for _, operator := range []string{"<", ">="} {
-			if f.Store.Trials(f.ctx, sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "tag", Operator: operator,
+			if f.Trials(f.ctx, sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "tag", Operator: operator,
 				Value: "a"}}}, func(*sweep.TrialRecord) error { return nil }) == nil {
 				t.Errorf("tag %s a was accepted", operator)
 			}

@@ -89,6 +89,7 @@ function Row({ sweep, chosen }) {
       <a href=${hrefOf(["sweep", id])}><strong>${name}</strong></a>
       <br />
       <span class="quiet mono">${id}</span>
+      ${sweep.tags?.map((tag) => html` <span class="tag" key=${tag}>${tag}</span>`)}
     </td>
     <td>
       <${Outcome} sweep=${sweep} />
