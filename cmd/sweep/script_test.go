@@ -71,7 +71,7 @@ import argparse, wandb
 p = argparse.ArgumentParser()
 p.add_argument("--lr", type=float); p.add_argument("--units", type=int)
 a = p.parse_args()
-run = wandb.init(project="demo", config=a)
+run = wandb.init(project="demo", config=a, name="fox", tags=["baseline"])
 for epoch in range(3):
     wandb.log({"epoch": epoch, "val_loss": a.lr * run.config.units + 1 / (epoch + 1)})
 print("done", run.config.lr)
@@ -118,9 +118,10 @@ parameters:
 		{args: []string{"run", random, "--count", "2"}, stdout: []string{"best val_loss ", ", units "},
 			stderr: []string{"2 completed (0 reused"}},
 		{args: []string{"trials"}, stdout: []string{"LR", "UNITS", "VAL_LOSS", "completed"}},
+		{args: []string{"trials", "--where", "tag=baseline"}, stdout: []string{"completed"}},
 		{args: []string{"trials", "--group-by", "units"}, stdout: []string{"VAL_LOSS  BEST ", "  TRIAL"}},
 		{args: []string{"trial", "show", "latest", "0"}, stdout: []string{"parameter_count  none",
-			"its program ended with exit status 0"}},
+			"run: fox", "tags: baseline", "its program ended with exit status 0"}},
 		{args: []string{"curves", "latest", "1", "--format", "csv"}, stdout: []string{"val_loss,0,", "val_loss,2,",
 			"epoch,1,1"}},
 		{args: []string{"export"}, stdout: []string{"parameter.lr,parameter.units,metric.epoch,metric.val_loss"}},
