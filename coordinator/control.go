@@ -292,6 +292,7 @@ func (c *Coordinator) Annotate(ctx context.Context, id string, edit sweep.Edit) 
 	if err != nil {
 		return fmt.Errorf("annotating sweep %s: %w", id, err)
 	}
+	c.log.Info("done: annotating a sweep", "sweep", record.ID, "by", edit.By)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Annotation is what a sweep or trial is described by: what its file or program says, until a
@@ -55,7 +56,7 @@ func (e *Edit) Check() error {
 		if n := len(*e.Notes); n > LongestNotes {
 			return fmt.Errorf("notes: %d bytes; at most %d", n, LongestNotes)
 		}
-		if err := CheckText("notes", *e.Notes, true); err != nil {
+		if err := checkNotes(*e.Notes); err != nil {
 			return err
 		}
 	}
@@ -70,6 +71,11 @@ func (e *Edit) Check() error {
 	return cmp.Or(CheckText("by", e.By, false), checkLength("by", e.By))
 }
 
+// checkNotes returns an error for notes with control characters, which a terminal would obey, but line breaks and tabs.
+func checkNotes(text string) error {
+	return CheckText("notes", strings.NewReplacer("\n", "", "\t", "").Replace(text), false)
+}
+
 func checkLength(what, text string) error {
 	if len(text) > LongestName {
 		return fmt.Errorf("%s: %d bytes; at most %d", what, len(text), LongestName)
@@ -80,14 +86,30 @@ func checkLength(what, text string) error {
 // checkTag returns an error for a tag that cannot be one of a list with commas.
 func checkTag(tag string) error {
 	switch {
-	case strings.TrimSpace(tag) != tag || tag == "":
-		return fmt.Errorf("tag %q: expected text without spaces around it", tag)
-	case strings.Contains(tag, ","):
-		return fmt.Errorf("tag %q: must not contain a comma", tag)
 	case len(tag) > LongestTag:
 		return fmt.Errorf("tag %.40q…: %d bytes; at most %d", tag, len(tag), LongestTag)
+	case strings.TrimSpace(tag) != tag || tag == "":
+		return fmt.Errorf("tag %q: expected a text without spaces around it", tag)
+	case strings.Contains(tag, ","):
+		return fmt.Errorf("tag %q: must not contain a comma", tag)
 	}
 	return CheckText("tag", tag, false)
+}
+
+// Tag returns the tag that a condition on TagColumn names, and whether trials are to have it.
+func (c *TrialCondition) Tag() (tag string, wanted bool, err error) {
+	tag, isText := c.Value.(string)
+	switch {
+	case c.Operator != "=" && c.Operator != "!=":
+		return "", false, fmt.Errorf("condition on %s: expected %[1]s=TAG or %[1]s!=TAG", c.Name)
+	case !isText:
+		return "", false, fmt.Errorf(`condition on %s: %v is no text; write %[1]s%[3]s"%[2]v"`, c.Name, c.Value,
+			c.Operator)
+	case strings.Contains(tag, ","):
+		return "", false, fmt.Errorf("condition on %s: %q has a comma, which no tag has; write one for each tag",
+			c.Name, tag)
+	}
+	return tag, c.Operator == "=", nil
 }
 
 // ParseTags reads tags from a list with commas, "a, b"; the empty text has none.
@@ -115,9 +137,9 @@ func SortTags(tags []string) []string {
 // A program's labels never fail its trial.
 func (l *RunLabels) Clean() (kept RunLabels, problem string) {
 	var problems []string
-	text := func(what, text string, longest int, control bool) string {
+	text := func(what, text string, longest int, kept string) string {
 		clean := strings.Map(func(r rune) rune {
-			if CheckText("", string(r), control) != nil {
+			if unicode.IsControl(r) && !strings.ContainsRune(kept, r) {
 				return -1
 			}
 			return r
@@ -126,26 +148,36 @@ func (l *RunLabels) Clean() (kept RunLabels, problem string) {
 			clean = strings.ToValidUTF8(clean[:longest], "")
 		}
 		if clean != text {
-			problems = append(problems, fmt.Sprintf("%s was shortened to %d bytes or lost control characters", what,
+			problems = append(problems, fmt.Sprintf("%s: cut to %d bytes, or without what is no text", what,
 				len(clean)))
 		}
 		return clean
 	}
-	kept = RunLabels{Name: text("the name", l.Name, LongestName, false), Group: text("the group", l.Group, LongestName,
-		false), Notes: text("the notes", l.Notes, LongestNotes, true)}
+	kept = RunLabels{
+		Name:  text("name", l.Name, LongestName, ""),
+		Group: text("group", l.Group, LongestName, ""),
+		Notes: text("notes", l.Notes, LongestNotes, "\n\t"),
+	}
+	refused, more := 0, 0
 	for _, tag := range l.Tags {
 		tag = strings.TrimSpace(tag)
-		err := checkTag(tag)
-		if err == nil && len(kept.Tags) == MostTags && !slices.Contains(kept.Tags, tag) {
-			err = fmt.Errorf("tag %q: more than %d tags", tag, MostTags)
-		}
-		if err != nil {
-			problems = append(problems, err.Error())
-			continue
-		}
-		if !slices.Contains(kept.Tags, tag) {
+		switch err := checkTag(tag); {
+		case err != nil:
+			if refused++; refused == 1 {
+				problems = append(problems, err.Error())
+			}
+		case slices.Contains(kept.Tags, tag):
+		case len(kept.Tags) == MostTags:
+			more++
+		default:
 			kept.Tags = append(kept.Tags, tag)
 		}
+	}
+	if refused > 1 {
+		problems = append(problems, fmt.Sprintf("%s like that one", CountText(refused-1, "further tag")))
+	}
+	if more > 0 {
+		problems = append(problems, fmt.Sprintf("%s left out: at most %d", CountText(more, "tag"), MostTags))
 	}
 	kept.Tags = SortTags(kept.Tags)
 	return kept, strings.Join(problems, "; ")

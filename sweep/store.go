@@ -29,6 +29,9 @@ type Store interface {
 	// order, with the columns that trials are compared by. The row is valid until yield
 	// returns.
 	Rows(ctx context.Context, id string, from, until int64, yield func(*TrialRow) error) error
+	// Edited returns the trials of a sweep whose annotations were changed after the after-th such edit
+	// of the sweep, and the number of the last one.
+	Edited(ctx context.Context, id string, after int64) (trials []int64, last int64, err error)
 }
 
 // Queue is the part of a Store that a scheduler needs: it turns grid points into trials,

@@ -76,7 +76,7 @@ type SweepRecord struct {
 	State    SweepState `json:"state"`
 	// Reason says why the sweep waits, at least in part, or why it was paused.
 	Reason string `json:"reason,omitempty"`
-	// AskedBy and Purpose are those of the submission; without a purpose, the description of its file.
+	// AskedBy and Purpose are those of the submission.
 	AskedBy string `json:"asked_by,omitempty"`
 	Purpose string `json:"purpose,omitempty"`
 	// Annotation has the description of the first file as notes until a person changes them.

@@ -117,4 +117,7 @@ type TrialRow struct {
 
 	BestEpoch, ParameterCount int64
 	Seconds                   float64
+	RunName, RunGroup         string
+	// Tags are the trial's with commas between them, also of one without a result.
+	Tags string
 }

@@ -44,8 +44,13 @@ func (c *columns) add(rank int, names ...string) {
 	}
 }
 
-// row adds a row, which has a cell for each column.
-func (c *columns) row(cells ...string) { c.rows = append(c.rows, cells) }
+// row adds a row, which has a cell of one line for each column.
+func (c *columns) row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = strings.ReplaceAll(cell, "\n", " ")
+	}
+	c.rows = append(c.rows, cells)
+}
 
 // write prints the table to out, and what it leaves out to notes.
 func (c *columns) write(out, notes io.Writer) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,7 +127,7 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		header = append(header, "metric."+name)
 	}
 	header = append(header, "best_epoch", "parameter_count", "seconds", "kernel_level", "fingerprint", "started_at",
-		"finished_at", "error")
+		"finished_at", "error", "run_name", "run_group", "notes", "tags")
 	w := csv.NewWriter(out)
 	if err := w.Write(header); err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -152,7 +153,8 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 			}
 		}
 		row = append(row, fmt.Sprint(r.BestEpoch), fmt.Sprint(r.ParameterCount), fmt.Sprint(r.Seconds), r.KernelLevel,
-			string(t.Fingerprint), timeText(t.StartedAt), timeText(t.FinishedAt), r.Error)
+			string(t.Fingerprint), timeText(t.StartedAt), timeText(t.FinishedAt), r.Error, t.RunName,
+			t.RunGroup, t.Notes, strings.Join(t.Tags, ","))
 		return w.Write(row)
 	})
 	if err != nil {

@@ -115,7 +115,8 @@ func newStatus(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [SWEEP]",
 		Short: "List sweeps and their progress, newest first, or show one sweep",
-		Long: `SWEEP is an id, the beginning of one, a name, or "latest". The list is followed by the
+		Long: `SWEEP is an id, the beginning of one, a name, or "latest". One sweep is shown with its notes
+and tags. The list is followed by the
 reason why a sweep is waiting (no worker can run its remaining trials; it resumes when
 one can), by refusals of workers, and by trials whose workers vanished, with their
 losses and the limit. Columns that do not fit the terminal (100 columns elsewhere) are
@@ -126,6 +127,9 @@ Exit codes: 0 done, 4 no such sweep.`,
 		Example: "  sweep status\n  sweep status latest --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if tag != "" && len(args) > 0 {
+				return usageError("--tag selects sweeps of the list: leave SWEEP out")
+			}
 			if wide && asJSON {
 				return usageError("--wide and --json exclude each other: JSON always has everything")
 			}
@@ -134,22 +138,27 @@ Exit codes: 0 done, 4 no such sweep.`,
 				if err != nil {
 					return err
 				}
-				if tag != "" && len(list) > 0 {
+				all := len(list)
+				if tag != "" {
 					list = slices.DeleteFunc(list, func(e sweepStatus) bool { return !slices.Contains(e.Tags, tag) })
-					if len(list) == 0 && !asJSON {
-						fmt.Fprintf(cmd.OutOrStdout(), "no sweep has the tag %q\n", tag)
-						return nil
-					}
 				}
 				tell(cmd, problemOf(results))
 				if asJSON {
 					return writeJSON(cmd, list)
 				}
+				if all > 0 && len(list) == 0 {
+					fmt.Fprintf(cmd.OutOrStdout(), "no sweep has the tag %q\n", tag)
+					return nil
+				}
 				if len(list) == 0 {
 					fmt.Fprintln(cmd.OutOrStdout(), `no sweeps yet: "sweep run FILE" starts one`)
 					return nil
 				}
-				return writeStatus(cmd.OutOrStdout(), cmd.ErrOrStderr(), list, wide)
+				if err := writeStatus(cmd.OutOrStdout(), cmd.ErrOrStderr(), list, wide); err != nil || len(args) == 0 {
+					return err
+				}
+				writeAnnotation(cmd.OutOrStdout(), "", list[0].Annotation)
+				return nil
 			})
 		},
 	}
@@ -192,8 +201,7 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 			ID: r.ID, Name: r.Name, State: r.State, Reason: r.Reason, Trainer: r.Trainer, Pool: r.Pool,
 			Priority: r.Priority, Trials: counts.Total(), Progress: counts,
 			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, AskedBy: r.AskedBy, Purpose: r.Purpose,
-			Annotation: r.Annotation,
-			Budget:     budgetOf(&r), Losses: losses[r.ID],
+			Annotation: r.Annotation, Budget: budgetOf(&r), Losses: losses[r.ID],
 		}
 		if len(r.Grids) > 0 {
 			choice := r.Grids[0].Submission.Spec.Select
@@ -204,7 +212,7 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 	return list, nil
 }
 
-// writeStatus prints the table of sweeps, and below it remarks about each.
+// writeStatus prints the table of sweeps, with tags if there are any, and below it remarks about each.
 func writeStatus(out, notes io.Writer, list []sweepStatus, wide bool) error {
 	table := &columns{wide: wide, more: "--wide shows all"}
 	table.add(always, "sweep", "name", "state", "trials")
@@ -227,11 +235,18 @@ func writeStatus(out, notes io.Writer, list []sweepStatus, wide bool) error {
 		}
 		table.add(rank, count.name)
 	}
+	tagged := slices.ContainsFunc(list, func(e sweepStatus) bool { return len(e.Tags) > 0 })
+	if tagged {
+		table.add(40, "tags")
+	}
 	table.add(50, "created")
 	for _, e := range list {
 		cells := []string{e.ID, e.Name, string(e.State), fmt.Sprint(e.Trials)}
 		for _, count := range counts {
 			cells = append(cells, fmt.Sprint(count.of(e.Progress)))
+		}
+		if tagged {
+			cells = append(cells, strings.Join(e.Tags, ","))
 		}
 		table.row(append(cells, e.CreatedAt.Local().Format("2006-01-02 15:04"))...)
 	}
@@ -253,11 +268,6 @@ func writeRemarks(out io.Writer, e *sweepStatus) {
 	if e.Purpose != "" {
 		say("%s, for %s", e.Purpose, e.AskedBy)
 	}
-	shown := e.Annotation
-	if shown.Notes == e.Purpose { // the description of its file, which is above
-		shown.Notes = ""
-	}
-	writeAnnotation(out, e.ID+": ", shown)
 	if b := e.Budget; b != nil && e.State != sweep.SweepPaused {
 		var used sweep.Budget // of what is bounded
 		if b.Trials > 0 {

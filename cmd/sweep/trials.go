@@ -388,6 +388,10 @@ var trialColumns = map[string]func(t *sweep.TrialRecord) any{
 	"losses":      func(t *sweep.TrialRecord) any { return t.Losses },
 	"refusals":    func(t *sweep.TrialRecord) any { return t.Refusals },
 	"fingerprint": func(t *sweep.TrialRecord) any { return t.Fingerprint },
+	"run_name":    func(t *sweep.TrialRecord) any { return t.RunName },
+	"run_group":   func(t *sweep.TrialRecord) any { return t.RunGroup },
+	"notes":       func(t *sweep.TrialRecord) any { return t.Notes },
+	"tag":         func(t *sweep.TrialRecord) any { return strings.Join(t.Tags, ",") },
 }
 
 // resultColumns are those of trials that have a result.

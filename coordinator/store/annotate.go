@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
@@ -31,12 +32,29 @@ func (s *Store) SetAnnotation(ctx context.Context, id string, edit sweep.Edit) e
 			number, *edit.Index) {
 			t.fail(fmt.Errorf("trial %d: %w", *edit.Index, sweep.ErrNotFound))
 		}
-		t.run(`INSERT INTO trial_notes AS n (sweep_no, trial_index, notes, tags, edited_by, edited_at)
-			VALUES ($1, $2, CAST($3 AS text), CAST($4 AS text), $5, $6)
+		t.run(`INSERT INTO trial_notes AS n (sweep_no, trial_index, notes, tags, edited_by, edited_at, edit_no)
+			VALUES ($1, $2, CAST($3 AS text), CAST($4 AS text), $5, $6,
+				(SELECT coalesce(max(edit_no), 0) + 1 FROM trial_notes WHERE sweep_no = $1))
 			ON CONFLICT (sweep_no, trial_index) DO UPDATE SET notes = coalesce(excluded.notes, n.notes),
-				tags = coalesce(excluded.tags, n.tags), edited_by = excluded.edited_by, edited_at = excluded.edited_at`,
+				tags = coalesce(excluded.tags, n.tags), edited_by = excluded.edited_by, edited_at = excluded.edited_at,
+				edit_no = excluded.edit_no`,
 			number, *edit.Index, notes, tags, edit.By, t.now)
 	})
+}
+
+// Edited implements sweep.Store.
+func (s *Store) Edited(ctx context.Context, id string, after int64) (trials []int64, last int64, err error) {
+	last = after
+	err = s.viewSweep(ctx, "read the edits of", id, func(t *transaction, number int64) {
+		t.each(func(row database.Row) error {
+			var index int64
+			err := row.Scan(&index, &last)
+			trials = append(trials, index)
+			return err
+		}, `SELECT trial_index, edit_no FROM trial_notes WHERE sweep_no = $1 AND edit_no > $2 ORDER BY edit_no`,
+			number, after)
+	})
+	return trials, last, err
 }
 
 func joinTags(tags []string) string { return strings.Join(sweep.SortTags(tags), ",") }
@@ -73,19 +91,13 @@ func editedOf(name string) string {
 		"n.trial_index = t.trial_index), o." + name + "), '')"
 }
 
-// hasTag is the condition that a trial has one of its tags.
-func (b *builder) hasTag(c sweep.TrialCondition, want any) (string, error) {
-	tag, isText := want.(string)
-	if !isText || c.Operator != "=" && c.Operator != "!=" {
-		return "", fmt.Errorf("condition on %s: expected %[1]s=TEXT or %[1]s!=TEXT", c.Name)
+// hasTag is the condition that a trial has a tag, or has it not.
+func (b *builder) hasTag(c sweep.TrialCondition) (string, error) {
+	tag, wanted, err := c.Tag()
+	if err != nil {
+		return "", err
 	}
 	all := "(',' || coalesce(" + columns[sweep.TagColumn].text + ", '') || ',')"
-	found := "replace(" + all + ", CAST(" + b.bind(","+tag+",") + " AS text), '') <> " + all
-	if strings.Contains(tag, ",") { // no tag has a comma
-		found = "FALSE AND " + found
-	}
-	if c.Operator == "!=" {
-		return "NOT (" + found + ")", nil
-	}
-	return "(" + found + ")", nil
+	operator := map[bool]string{true: " <> ", false: " = "}[wanted]
+	return "(replace(" + all + ", CAST(" + b.bind(","+tag+",") + " AS text), '')" + operator + all + ")", nil
 }

@@ -38,11 +38,11 @@ func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
 	var parameters, summary []byte
 	var annotation annotationRow
 	err := row.Scan(append([]any{&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged,
-		&r.Executions, &r.Charged, &r.Losses, &r.Worker, &r.QueuedAt, &r.StartedAt, &r.FinishedAt, (*string)(&r.Fingerprint), &r.DatasetDigest,
-		&parameters, &r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy, &source.Sweep, &source.Index, &summary,
-		&result.BestEpoch, &result.ParameterCount, &result.WeightsDigest, &result.KernelLevel, &result.Seconds,
-		&result.Flops, &result.Error, &result.Stderr, &result.Digest, &r.RunName, &r.RunGroup},
-		annotation.columns()...)...)
+		&r.Executions, &r.Charged, &r.Losses, &r.Worker, &r.QueuedAt, &r.StartedAt, &r.FinishedAt,
+		(*string)(&r.Fingerprint), &r.DatasetDigest, &parameters, &r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy,
+		&source.Sweep, &source.Index, &summary, &result.BestEpoch, &result.ParameterCount, &result.WeightsDigest,
+		&result.KernelLevel, &result.Seconds, &result.Flops, &result.Error, &result.Stderr, &result.Digest,
+		&r.RunName, &r.RunGroup}, annotation.columns()...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -354,7 +354,8 @@ func (b *builder) condition(c sweep.TrialCondition) (string, error) {
 		return "", fmt.Errorf("condition on %s: %w", c.Name, err)
 	}
 	if c.Name == sweep.TagColumn && !b.own(c.Name) && want != nil {
-		return b.hasTag(c, want)
+		c.Value = want
+		return b.hasTag(c)
 	}
 	kind, as := "json", "text" // lists and mappings compare as canonical JSON, which is how parameters are stored
 	switch v := want.(type) {

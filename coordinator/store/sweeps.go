@@ -33,7 +33,7 @@ func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Su
 			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6, $7, $8, $9)
 			ON CONFLICT (sweep_id) DO NOTHING RETURNING sweep_no`,
 			id, spec.Name, spec.Trainer, spec.Pool, spec.Priority, t.now, submission.AskedBy,
-			cmp.Or(submission.Purpose, spec.Description), spec.Description)
+			submission.Purpose, spec.Description)
 		if !made {
 			t.sameSweep(id, submission, points)
 			t.answer(submission.Key, t.number(id), 0)

@@ -129,6 +129,16 @@ func testUpgrade(t *testing.T, address, name string) {
 			t.Fatal(err)
 		}
 		contains(t, "", got, want)
+		records, err := s.Sweeps(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range records { // their notes are at first what their files say
+			r := &records[i]
+			if !reflect.DeepEqual(r.Annotation, sweep.Annotation{Notes: "naïve “test”"}) || r.Purpose != "" {
+				t.Errorf("sweep %s: %+v and the purpose %q, want the description as notes", r.ID, r.Annotation, r.Purpose)
+			}
+		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,9 @@ import (
 // they are then.
 func (s *Server) annotate(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	var edit sweep.Edit
-	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1<<17)).Decode(&edit); err != nil {
+	body := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1<<17))
+	body.DisallowUnknownFields() // with another name for the index it would be the sweep's
+	if err := body.Decode(&edit); err != nil {
 		return nil, bad(err)
 	}
 	token, _ := s.who(r)
@@ -29,6 +31,7 @@ func (s *Server) annotate(r *http.Request, record *sweep.SweepRecord) (any, erro
 		}
 		return changed.Annotation, nil
 	}
+	s.frames.edited(record.ID)
 	trial, err := s.options.Store.Trial(r.Context(), sweep.TrialID{Sweep: record.ID, Index: *edit.Index})
 	if err != nil {
 		return nil, err

@@ -669,12 +669,19 @@ func TestBrowserLive(t *testing.T) {
 	b.visit("#/trial/"+sweepID+"/3", "Executions")
 	press("Edit notes")
 	b.wait("Tags, with commas")
-	b.run(chromedp.SendKeys(`textarea[name=notes]`, "look at it"), chromedp.SendKeys(`input[name=tags]`, "slow, odd"))
+	b.run(chromedp.SendKeys(`textarea[name=notes]`, "look <b>at</b> it"), chromedp.SendKeys(`input[name=tags]`, "slow, odd"))
 	b.axe("notes")
 	press("Save")
-	b.until(`[...document.querySelectorAll(".notes")].some((x) => x.innerText.includes("look at it") && x.innerText.includes("by me ") && ` +
-		`[...x.querySelectorAll(".tag")].map((tag) => tag.textContent).join() === "odd,slow")`)
+	b.until(`[...document.querySelectorAll(".notes")].some((x) => x.innerText.includes("look <b>at</b> it") && x.innerText.includes("by me ") && ` +
+		`[...x.querySelectorAll(".chip")].map((tag) => tag.textContent).join() === "odd,slow")`)
 	b.picture("notes")
+	// The list has the new tags, and each is a filter.
+	b.visit("#/sweep/"+sweepID+"/trials", "30 trials match")
+	b.until(`[...document.querySelectorAll("td .chip")].map((tag) => tag.textContent).join() === "odd,slow"`)
+	b.axe("tags")
+	b.picture("tags")
+	evaluate[bool](b, `document.querySelector("td .chip").click(); true`)
+	b.wait("1 trial matches")
 	b.clean("live")
 	states, err := f.store.States(t.Context(), []sweep.TrialID{{Sweep: sweepID, Index: 4}})
 	if err != nil || states[sweep.TrialID{Sweep: sweepID, Index: 4}] != sweep.Pending {

@@ -45,16 +45,19 @@ type watched struct {
 	once  sync.Once
 	// updated is when the sweep had last changed at the last reading, which alone uses it.
 	updated time.Time
+	// edits is how many edits of trials' annotations there were then, which alone uses it too.
+	edits int64
 
 	mu sync.Mutex
 	// using counts who needs the columns: frames, queries, a reading. The last one closes them.
 	using int
 	asked time.Time
 	// reading is the reading in progress. The next one is due then, and ended says that the
-	// sweep had ended at the last one.
+	// sweep had ended at the last one. After an edit it is due at once.
 	reading *reading
 	due     time.Time
 	ended   bool
+	edited  bool
 	// points is the sweep's number of trials, left how many spans of them are still to be read;
 	// read says that a reading has ended, err is the last one's error.
 	points, left int64
@@ -228,9 +231,10 @@ func (s *Server) refresh(w *watched) (inProgress *reading, current bool) {
 	if w.reading != nil { // it may have begun before what the query is about
 		return w.reading, false
 	}
-	if time.Now().Before(w.due) || s.ctx.Err() != nil {
+	if time.Now().Before(w.due) && !w.edited || s.ctx.Err() != nil {
 		return nil, w.ended
 	}
+	w.edited = false
 	r := &reading{began: time.Now(), done: make(chan struct{})}
 	w.reading = r
 	w.using++
@@ -247,6 +251,17 @@ func (s *Server) refresh(w *watched) (inProgress *reading, current bool) {
 	return r, true
 }
 
+// edited has the columns of a sweep read again for the next query.
+func (f *frames) edited(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w := f.byID[id]; w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.edited = true
+	}
+}
+
 // readTrials reads what may have changed of a sweep: the trials that have no result,
 // and after a retry those that failed or were cancelled. It reports whether the sweep
 // had ended.
@@ -256,6 +271,10 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 		return false, err
 	}
 	progress, err := s.options.Store.Progress(ctx, w.id)
+	if err != nil {
+		return false, err
+	}
+	edited, edits, err := s.options.Store.Edited(ctx, w.id, w.edits)
 	if err != nil {
 		return false, err
 	}
@@ -275,6 +294,9 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 			return false, err
 		}
 		spans = append(spans, more...)
+	}
+	if loaded.Rows > 0 {
+		spans = append(spans, frame.Around(edited)...)
 	}
 	// Queries wait for the beginning.
 	if len(spans) > 0 && loaded.Rows == 0 && spans[0].Until-spans[0].From > firstRows {
@@ -297,6 +319,6 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 		w.left--
 		w.mu.Unlock()
 	}
-	w.updated = record.UpdatedAt
+	w.updated, w.edits = record.UpdatedAt, edits
 	return record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -170,4 +171,60 @@ func TestActionWhileTrialsAreRead(t *testing.T) {
 	if got := sweeptest.Receive(t, "the action", answered); !strings.HasPrefix(got, "200 ") {
 		t.Errorf("an action while trials are read: %s", got)
 	}
+}
+
+// The list has an edit as soon as it is made here, also of a trial and sweep that have ended, and a
+// while after it was made elsewhere.
+func TestEditedTrials(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		secret, err := f.tokens.Create("actor", false, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.store.CancelTrials(t.Context(), sweepID); err != nil {
+			t.Fatal(err)
+		}
+		// ask returns the trials that have a tag, and whether more is to come.
+		ask := func(tag string) (indices []int64, more bool) {
+			t.Helper()
+			var got struct {
+				Read   struct{ Complete, Again bool }
+				Answer trialsPage
+			}
+			response, text := f.ask(f.server.URL + "/api/sweeps/first/trials?column=tag&where=tag%3D" + tag)
+			if err := json.Unmarshal(text, &got); err != nil || response.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %v: %s", response.Status, err, text)
+			}
+			for _, row := range got.Answer.Rows {
+				indices = append(indices, row.Index)
+			}
+			return indices, got.Read.Again || !got.Read.Complete
+		}
+		sweeptest.Until(t, "all trials", func() bool { _, more := ask("slow"); return !more })
+		for _, index := range []int64{3, 9} {
+			status, answer := f.request("POST", "sweeps/first/annotate", fmt.Sprintf(`{"index":%d,"tags":["slow","odd"]}`,
+				index), map[string]string{"Authorization": "Bearer " + secret})
+			if status != http.StatusOK {
+				t.Fatal(status, answer)
+			}
+			sweeptest.Until(t, "the tags", func() bool {
+				tagged, more := ask("slow")
+				if !slices.Contains(tagged, index) && !more {
+					t.Fatalf("an answer has the tagged trials %v, without trial %d, and says that no more is to come", tagged,
+						index)
+				}
+				return !more
+			})
+		}
+		index := int64(3)
+		err = f.store.SetAnnotation(t.Context(), sweepID, sweep.Edit{Index: &index, Tags: []string{}, By: "ada"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sweeptest.Until(t, "the edit", func() bool {
+			tagged, _ := ask("odd")
+			return slices.Equal(tagged, []int64{9})
+		})
+	})
 }

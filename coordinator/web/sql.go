@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,14 +18,15 @@ import (
 func (s *Server) sql(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
 	filter := q.filter()
-	d := dialect{postgres: s.options.Postgres}
+	d := dialect{postgres: s.options.Postgres, sweep: record}
 	columns := []string{"trial_index", "state", "diverged"}
 	for _, name := range q.list("column") {
 		if name != "index" && name != "state" {
 			columns = append(columns, d.value(name)+" AS "+quoteName(name))
 		}
 	}
-	text := "SELECT " + strings.Join(columns, ",\n       ") + "\nFROM results\nWHERE sweep_id = " + quoteText(record.ID)
+	text := "SELECT " + strings.Join(columns, ",\n       ") + "\nFROM results" + d.join(q, filter) +
+		"\nWHERE results.sweep_id = " + quoteText(record.ID)
 	if len(filter.States) > 0 {
 		var parts []string
 		for _, state := range filter.States {
@@ -65,8 +67,11 @@ var divergence = map[frame.State]string{
 	frame.Completed: "(state = 'completed' AND NOT diverged)", frame.Diverged: "diverged",
 }
 
-// dialect writes what differs between the kinds of database.
-type dialect struct{ postgres bool }
+// dialect writes the SQL of a sweep as a kind of database takes it.
+type dialect struct {
+	postgres bool
+	sweep    *sweep.SweepRecord
+}
 
 // figures are the columns of the view results that are no parameters or metrics.
 var figures = map[string]string{
@@ -76,9 +81,41 @@ var figures = map[string]string{
 	"parameter_count": "nullif(parameter_count, 0)",
 }
 
+// labels are the columns of the view notes, by their names in a frame.
+var labels = map[string]string{"run_name": "run_name", "run_group": "run_group", sweep.TagColumn: "tags"}
+
+// figure is the column that a name means unless it means a parameter or metric.
+func (d dialect) figure(name string) (column string, ok bool) {
+	if column, ok := figures[name]; ok {
+		return column, true
+	}
+	return "nullif(n." + labels[name] + ", '')", d.isLabel(name)
+}
+
+// isLabel reports whether a name means one of the labels, and not a parameter.
+func (d dialect) isLabel(name string) bool {
+	return labels[name] != "" && !slices.Contains(axisNames(d.sweep), name) &&
+		!slices.ContainsFunc(d.sweep.Grids, func(g sweep.GridRecord) bool {
+			return g.Submission.Description.Parameter(name) != nil
+		})
+}
+
+// join adds the labels to the trials, if a query needs them.
+func (d dialect) join(q *query, filter frame.Filter) string {
+	names := append(slices.Clone(q.list("column")), q.text("sort"))
+	for _, c := range filter.Where {
+		names = append(names, c.Name)
+	}
+	if !slices.ContainsFunc(names, d.isLabel) {
+		return ""
+	}
+	return "\nLEFT JOIN (SELECT * FROM notes WHERE sweep_id = " + quoteText(d.sweep.ID) +
+		" AND trial_index IS NOT NULL) AS n USING (trial_index)"
+}
+
 // value is the value of a parameter, or of a metric where there is no such parameter.
 func (d dialect) value(name string) string {
-	if column, ok := figures[name]; ok {
+	if column, ok := d.figure(name); ok {
 		return column
 	}
 	path := d.path(name)
@@ -94,7 +131,7 @@ func (d dialect) path(name string) string {
 
 // number is a value as a number, NULL if it is none.
 func (d dialect) number(name string) string {
-	if column, ok := figures[name]; ok {
+	if column, ok := d.figure(name); ok {
 		return column
 	}
 	form := "(CASE WHEN coalesce(json_type(parameters, %[1]s), json_type(summary, %[1]s)) IN ('integer', 'real') " +
@@ -108,13 +145,28 @@ func (d dialect) number(name string) string {
 
 // order is what a list is sorted by: SQLite sorts numbers before texts by itself.
 func (d dialect) order(name string) string {
-	if d.postgres {
-		return d.number(name)
+	switch {
+	case !d.postgres:
+		return d.value(name)
+	case d.isLabel(name):
+		return d.value(name) + ` COLLATE "C"`
 	}
-	return d.value(name)
+	return d.number(name)
+}
+
+// tagged is the condition that a trial has a tag, or has it not.
+func (d dialect) tagged(tag string, wanted bool) string {
+	find := map[bool]string{false: "instr", true: "strpos"}[d.postgres]
+	return fmt.Sprintf("%s(',' || coalesce(n.tags, '') || ',', %s) %s 0", find, quoteText(","+tag+","),
+		map[bool]string{true: ">", false: "="}[wanted])
 }
 
 func (d dialect) condition(c sweep.TrialCondition) string {
+	if c.Name == sweep.TagColumn && d.isLabel(c.Name) {
+		if tag, wanted, err := c.Tag(); err == nil {
+			return d.tagged(tag, wanted)
+		}
+	}
 	var literal string
 	switch v := c.Value.(type) {
 	case nil:

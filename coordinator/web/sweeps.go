@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"sweep/sweep"
@@ -51,6 +52,9 @@ func (s *Server) listSweeps(r *http.Request) (any, error) {
 	records, err := s.options.Store.Sweeps(r.Context(), states...)
 	if err != nil {
 		return nil, err
+	}
+	for _, tag := range q.list("tag") {
+		records = slices.DeleteFunc(records, func(r sweep.SweepRecord) bool { return !slices.Contains(r.Tags, tag) })
 	}
 	from := min(max(offset, 0), int64(len(records)))
 	until := min(from+min(max(limit, 0), 500), int64(len(records)))

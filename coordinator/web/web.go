@@ -32,6 +32,8 @@ type Store interface {
 	sweep.Reader
 	// Rows is as in sweep.Store.
 	Rows(ctx context.Context, id string, from, until int64, yield func(*sweep.TrialRow) error) error
+	// Edited is as in sweep.Store.
+	Edited(ctx context.Context, id string, after int64) (trials []int64, last int64, err error)
 }
 
 // Options are what a Server needs and may be told.

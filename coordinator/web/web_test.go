@@ -395,6 +395,18 @@ func TestComparison(t *testing.T) {
 func TestSQL(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
+		for index, tags := range map[int64][]string{2: {"odd"}, 3: {"odd", "slow"}, 4: {"Slow"}} {
+			if err := f.store.SetAnnotation(t.Context(), sweepID, sweep.Edit{Index: &index, Tags: tags}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, named := trialOf(sweepID, 27)
+		named.Labels = &sweep.RunLabels{Name: "fox"}
+		_, err := f.store.Record(t.Context(), []sweep.Event{{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID,
+			Index: 28}, Execution: "x", Worker: "w", Time: time.Now(), Result: named}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, values := range []url.Values{
 			{"sort": {"loss"}, "limit": {"7"}, "column": {"lr", "loss"}},
 			{"sort": {"accuracy"}, "descending": {"1"}, "where": {"model=rnn"}},
@@ -402,6 +414,9 @@ func TestSQL(t *testing.T) {
 			{"state": {"failed", "diverged", "pending"}},
 			{"state": {"completed"}, "where": {"model!=rnn", "best_epoch=3"}, "limit": {"5"}, "offset": {"5"}},
 			{"offset": {"25"}},
+			{"where": {"tag=odd"}, "sort": {"tag"}, "column": {"tag", "run_name"}},
+			{"where": {"tag!=slow", "index<7"}, "sort": {"run_name"}, "limit": {"4"}},
+			{"where": {"run_name=fox"}}, {"where": {"tag!=null"}, "sort": {"tag"}, "descending": {"1"}},
 		} {
 			var answer struct{ SQL string }
 			f.get("sweeps/first/sql", values, &answer)
@@ -603,6 +618,7 @@ func TestAccess(t *testing.T) {
 	want(open, 401, "POST", "sweeps/first/annotate", note, nil)
 	want(closed, 403, "POST", "sweeps/first/annotate", note, bearer(reader))
 	want(closed, 400, "POST", "sweeps/first/annotate", `{"tags":["a,b"]}`, bearer(actor))
+	want(closed, 400, "POST", "sweeps/first/annotate", `{"indx":3,"notes":"look"}`, bearer(actor))
 	want(closed, 404, "POST", "sweeps/first/annotate", `{"index":1000000,"notes":"look"}`, bearer(actor))
 	want(closed, 200, "POST", "sweeps/first/annotate", note, bearer(actor))
 	trial := want(closed, 200, "GET", "sweeps/first/trials/3", "", bearer(reader))["trial"].(map[string]any)
@@ -612,6 +628,12 @@ func TestAccess(t *testing.T) {
 	want(closed, 200, "POST", "sweeps/first/annotate", `{"notes":"all diverge"}`, cookie)
 	if one := want(closed, 200, "GET", "sweeps/first", "", bearer(reader)); one["notes"] != "all diverge" {
 		t.Errorf("%v", one["notes"])
+	}
+	want(closed, 200, "POST", "sweeps/first/annotate", `{"tags":["paper"]}`, cookie)
+	for tag, total := range map[string]any{"paper": 1.0, "pape": 0.0} {
+		if list := want(closed, 200, "GET", "sweeps?tag="+tag, "", bearer(reader)); list["total"] != total {
+			t.Errorf("%v sweeps have the tag %q, want %v", list["total"], tag, total)
+		}
 	}
 	if err := closed.tokens.Revoke("actor"); err != nil {
 		t.Fatal(err)

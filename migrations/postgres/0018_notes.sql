@@ -6,6 +6,8 @@ ALTER TABLE sweeps ADD COLUMN edited_by text NOT NULL DEFAULT '';
 ALTER TABLE sweeps ADD COLUMN edited_at timestamptz;
 UPDATE sweeps SET notes = coalesce((SELECT g.submission #>> '{spec,description}' FROM grids AS g
     WHERE g.sweep_no = sweeps.sweep_no AND g.ordinal = 0), '');
+-- What was submitted without a purpose had the description as its purpose.
+UPDATE sweeps SET purpose = '' WHERE purpose = notes;
 
 -- What a program calls its run.
 ALTER TABLE outcomes ADD COLUMN run_name text NOT NULL DEFAULT '';
@@ -14,6 +16,7 @@ ALTER TABLE outcomes ADD COLUMN notes text NOT NULL DEFAULT '';
 ALTER TABLE outcomes ADD COLUMN tags text NOT NULL DEFAULT '';
 
 -- What a person wrote of a trial in place of its program's notes and tags; NULL is what nobody has changed.
+-- edit_no is the number of the last edit, counted for each sweep, by which readers find what has changed.
 CREATE TABLE trial_notes (
     sweep_no bigint NOT NULL REFERENCES sweeps,
     trial_index bigint NOT NULL,
@@ -21,7 +24,9 @@ CREATE TABLE trial_notes (
     tags text,
     edited_by text NOT NULL,
     edited_at timestamptz NOT NULL,
-    PRIMARY KEY (sweep_no, trial_index)
+    edit_no bigint NOT NULL,
+    PRIMARY KEY (sweep_no, trial_index),
+    UNIQUE (sweep_no, edit_no)
 );
 
 -- The sweeps (trial_index is NULL) and trials that have a name, a group, notes or tags.

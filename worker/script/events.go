@@ -127,6 +127,10 @@ func (m *metrics) line(line []byte) {
 
 // label reads what the program calls its run; the last one of each kind counts.
 func (m *metrics) label(f field) {
+	if !f.quoted {
+		m.complain("%s must be a text: %s", f.name, clip([]byte(f.text)))
+		return
+	}
 	switch f.name {
 	case "_name":
 		m.labels.Name = f.text
@@ -235,7 +239,8 @@ type field struct {
 	name    string
 	numeric bool
 	number  float64
-	text    string // a string, or the JSON of any other value
+	quoted  bool
+	text    string // a string, which quoted says, or the JSON of any other value
 }
 
 var (
@@ -291,7 +296,7 @@ func (f *field) read(raw []byte) {
 		}
 		var text string
 		if json.Unmarshal(raw, &text) == nil {
-			f.text = text
+			f.quoted, f.text = true, text
 		}
 	default:
 		if number, err := strconv.ParseFloat(f.text, 64); err == nil || errors.Is(err, strconv.ErrRange) {

@@ -147,7 +147,7 @@ echo '{"loss": 0.25}' >> "$SWEEP_EVENTS"
 // Rubbish on the pipe is named, is bounded, and harms nothing.
 func TestRubbishOnThePipe(t *testing.T) {
 	r := newRig(t, `
-printf 'nonsense\n[1]\n{"a": 1} x\n{"a": {"b": 1}}\n{"a":1,"a":2}\n{"step": 1.5, "a": 1}\n{"step": "x"}\n{"b": [1]}\n' >> "$SWEEP_EVENTS"
+printf 'nonsense\n[1]\n{"a": 1} x\n{"a": {"b": 1}}\n{"a":1,"a":2}\n{"step": 1.5, "a": 1}\n{"step": "x"}\n{"b": [1]}\n{"_tags": ["a"]}\n' >> "$SWEEP_EVENTS"
 printf '{"": 1}\n{"bad\\u0000name": 1}\n\377\376\n' >> "$SWEEP_EVENTS"
 head -c 70000 /dev/zero | tr '\0' 'x' >> "$SWEEP_EVENTS"
 printf '\n{"step": 3, "good": 1}\n{"step": 2, "good": 2}\n{"step": 4, "good": 3, "good2": 1e999}' >> "$SWEEP_EVENTS"
@@ -164,7 +164,7 @@ i=0; while [ $i -lt 50 ]; do echo garbage; i=$((i+1)); done >> "$SWEEP_EVENTS"
 		t.Errorf("steps %v", steps)
 	}
 	for _, want := range []string{"nonsense", "more than 65536 bytes", "has a name twice",
-		"step must be a whole number", "an empty name", "step 2 after step 3"} {
+		"step must be a whole number", "_tags must be a text", "an empty name", "step 2 after step 3"} {
 		if !strings.Contains(r.log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, &r.log)
 		}

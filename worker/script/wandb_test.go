@@ -429,13 +429,17 @@ import wandb
 run = wandb.init(name="first", group="folds", notes="two\nlines", tags=["b", "a"])
 run.name = "swift-fox"
 run.tags += ("c,d", "b")
+run.notes = "\U0001F600" * 20000  # more than a line may have
 assert run.tags == ("b", "a", "c,d", "b"), run.tags
 wandb.log({"loss": 1})
 `)
 	result := r.complete(sweep.Parameters{})
-	want := &sweep.RunLabels{Name: "swift-fox", Group: "folds", Notes: "two\nlines", Tags: []string{"a", "b", "c", "d"}}
+	want := &sweep.RunLabels{Name: "swift-fox", Group: "folds", Notes: strings.Repeat("😀", sweep.LongestNotes/4), Tags: []string{"a", "b", "c", "d"}}
 	if !reflect.DeepEqual(result.Labels, want) {
 		t.Errorf("%+v, want %+v", result.Labels, want)
+	}
+	if !strings.Contains(r.log.String(), "notes: cut to 10000 bytes") {
+		t.Errorf("the log does not say that the notes were cut:\n%s", &r.log)
 	}
 	if got := len(result.Curves); got != 1 || !reflect.DeepEqual(result.Summary, map[string]float64{"loss": 1}) {
 		t.Errorf("%d curves and the summary %v", got, result.Summary)

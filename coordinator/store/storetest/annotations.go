@@ -79,6 +79,22 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		want(f, f.trial(trialID("s2", 0)).Annotation, "naïve", "", "a", "baseline")
 
+		// Readers find what was edited since they read.
+		edited := func(after, wantLast int64, want ...int64) {
+			t.Helper()
+			got, last, err := f.Edited(f.ctx, "s1", after)
+			if f.must(err); !slices.Equal(got, want) || last != wantLast {
+				t.Errorf("after edit %d: trials %v, last edit %d; want %v and %d", after, got, last, want, wantLast)
+			}
+		}
+		edited(0, 2, 0, 2)
+		f.must(f.SetAnnotation(f.ctx, "s1", sweep.Edit{Index: new(int64(0)), Notes: text("again"), By: "ada"}))
+		edited(0, 3, 2, 0)
+		edited(2, 3, 0)
+		edited(3, 3)
+		_, _, err := f.Edited(f.ctx, "none", 0)
+		wantError(t, err, sweep.ErrNotFound)
+
 		wantError(t, f.SetAnnotation(f.ctx, "s1", sweep.Edit{Index: new(int64(3)), Notes: text("")}), sweep.ErrNotFound)
 		wantError(t, f.SetAnnotation(f.ctx, "none", sweep.Edit{Notes: text("")}), sweep.ErrNotFound)
 		for _, refused := range []sweep.Edit{{By: "ada"}, {Tags: []string{"a,b"}}, {Tags: []string{" a"}},
@@ -87,7 +103,7 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 				t.Errorf("accepted: %.100v", refused)
 			}
 		}
-		_, err := f.CancelTrials(f.ctx, "s1")
+		_, err = f.CancelTrials(f.ctx, "s1")
 		f.must(err)
 		_, err = f.DeleteSweep(f.ctx, "s1")
 		f.must(err)
@@ -110,7 +126,7 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 			want           []int64
 		}{
 			{"tag", "=", "a", []int64{1, 4}}, {"tag", "!=", "a", []int64{0, 2, 3}}, {"tag", "=", `q"`, []int64{2}},
-			{"tag", "=", "a,c", nil}, {"tag", "=", nil, []int64{3}}, {"tag", "!=", nil, []int64{0, 1, 2, 4}},
+			{"tag", "!=", "c", []int64{0, 2, 3, 4}}, {"tag", "=", nil, []int64{3}}, {"tag", "!=", nil, []int64{0, 1, 2, 4}},
 			{"run_name", "=", "run-2", []int64{2}}, {"notes", "=", "n", []int64{4}}, {"run_group", "=", "x", nil},
 		} {
 			var got []int64
@@ -133,10 +149,12 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if !slices.Equal(sorted, []int64{4, 1, 0}) {
 			t.Errorf("sorted by tags: %v", sorted)
 		}
-		for _, operator := range []string{"<", ">="} {
-			if f.Trials(f.ctx, sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "tag", Operator: operator,
-				Value: "a"}}}, func(*sweep.TrialRecord) error { return nil }) == nil {
-				t.Errorf("tag %s a was accepted", operator)
+		for _, c := range []sweep.TrialCondition{{Operator: "<", Value: "a"}, {Operator: "=", Value: "a,c"},
+			{Operator: "=", Value: 7}, {Operator: "!=", Value: []any{"a"}}} {
+			c.Name = "tag"
+			if f.Trials(f.ctx, sweep.TrialQuery{Where: []sweep.TrialCondition{c}},
+				func(*sweep.TrialRecord) error { return nil }) == nil {
+				t.Errorf("%+v was accepted", c)
 			}
 		}
 	})

@@ -10,7 +10,7 @@ import (
 func testBudget(t *testing.T, open func(t *testing.T) sweep.Store) {
 	bounded := func(id string, budget *sweep.Budget) *sweep.Submission {
 		s := submission("name-" + id)
-		s.Spec.Budget, s.AskedBy = budget, "ada"
+		s.Spec.Budget, s.AskedBy, s.Purpose = budget, "ada", "a look at it"
 		return s
 	}
 	// queue makes a sweep of six trials, which are queued.
@@ -37,8 +37,8 @@ func testBudget(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f := newFixture(t, open(t))
 		queue(f, "s1", &sweep.Budget{Trials: 4, Time: time.Hour})
 		f.create("s2", 1, 1)
-		if record := f.sweep("s1"); record.AskedBy != "ada" || record.Purpose != "naïve “test”" ||
-			record.Budget.Budget != (sweep.Budget{Trials: 4, Time: time.Hour}) || f.sweep("s2").Budget != nil {
+		if record := f.sweep("s1"); record.AskedBy != "ada" || record.Purpose != "a look at it" ||
+			record.Budget.Budget != (sweep.Budget{Trials: 4, Time: time.Hour}) || f.sweep("s2").Budget != nil || f.sweep("s2").Purpose != "" {
 			t.Errorf("%+v", record)
 		}
 		want(f, "s1", 0, 0, 6)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"sweep/sweep"
@@ -13,7 +14,10 @@ func testRows(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f := newFixture(t, open(t))
 	f.create("s0", 3, 3)
 	f.create("s1", 9, 6)
-	f.complete(trialID("s1", 2), completed(0.5, "a"))
+	labelled := completed(0.5, "a")
+	labelled.Labels = &sweep.RunLabels{Name: "fox", Group: "folds", Tags: []string{"b", "a"}}
+	f.complete(trialID("s1", 2), labelled)
+	f.must(f.SetAnnotation(f.ctx, "s1", sweep.Edit{Index: new(int64(3)), Tags: []string{"odd"}}))
 	diverged := completed(0.5, "b")
 	diverged.Diverged = true
 	f.complete(trialID("s1", 4), diverged)
@@ -29,7 +33,8 @@ func testRows(t *testing.T, open func(t *testing.T) sweep.Store) {
 		var parameters sweep.Parameters
 		f.must(parameters.UnmarshalJSON(row.Parameters))
 		if !sweep.Equal(map[string]any(parameters), map[string]any(record.Parameters)) || row.State != record.State ||
-			row.Executions != record.Executions {
+			row.Executions != record.Executions || row.RunName != record.RunName || row.RunGroup != record.RunGroup ||
+			row.Tags != strings.Join(record.Tags, ",") {
 			t.Errorf("%+v, want %+v", row, record)
 		}
 		if record.Result == nil {

@@ -42,6 +42,8 @@ type entry struct {
 // column is a parameter, a metric or a figure of all trials.
 type column struct {
 	name, kind string
+	// label says that it has what people and programs call a trial, unless a parameter has its name.
+	label bool
 	// virtual makes the values that are not stored.
 	virtual func(row int64, s State) uint64
 	// file has the values once they differ; until then all are constant, which seen says is set.

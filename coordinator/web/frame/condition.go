@@ -62,6 +62,10 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 			return nil, fmt.Errorf("condition on %s: %w", condition.Name, err)
 		}
 	}
+	if c.label && c.name == sweep.TagColumn && want != nil {
+		condition.Value = want
+		return c.hasTag(&condition)
+	}
 	accepts, ok := operators[condition.Operator]
 	if !ok {
 		return nil, fmt.Errorf("condition on %s: %q is not an operator (expected one of = != < <= > >=)",
@@ -115,4 +119,18 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		}
 		return accepts[1+cmp.Compare(math.Float64frombits(value), number)]
 	}, nil
+}
+
+// hasTag returns whether the tags of a value are to have one, or are not.
+func (c *column) hasTag(condition *sweep.TrialCondition) (func(value uint64) bool, error) {
+	tag, wanted, err := condition.Tag()
+	if err != nil {
+		return nil, err
+	}
+	matches := make([]bool, len(c.entries)+1) // by code; 0 is a trial without tags
+	matches[0] = !wanted
+	for i, e := range c.entries {
+		matches[i+1] = slices.Contains(strings.Split(e.text, ","), tag) == wanted
+	}
+	return func(value uint64) bool { return matches[value&^special] }, nil
 }

@@ -110,6 +110,9 @@ func New(dir string) (*Frame, error) {
 		c.kind = "figure"
 		f.add(c)
 	}
+	for _, name := range []string{"run_name", "run_group", sweep.TagColumn} {
+		f.add(&column{name: name, kind: "figure", label: true})
+	}
 	return f, nil
 }
 

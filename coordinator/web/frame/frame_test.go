@@ -22,6 +22,7 @@ type trial struct {
 	diverged   bool
 	parameters map[string]any
 	summary    map[string]float64
+	name, tags string
 }
 
 func (t *trial) row(index int64) *sweep.TrialRow {
@@ -31,7 +32,7 @@ func (t *trial) row(index int64) *sweep.TrialRow {
 		summary, _ = json.Marshal(t.summary)
 	}
 	return &sweep.TrialRow{Index: index, State: t.state, Diverged: t.diverged, Parameters: parameters,
-		Summary: summary, Seconds: 1}
+		Summary: summary, Seconds: 1, RunName: t.name, Tags: t.tags}
 }
 
 // load makes a frame of trials.
@@ -623,4 +624,64 @@ func TestDivisions(t *testing.T) {
 	if err != nil || s.Binned[0] || len(s.Levels[0]) != 3 {
 		t.Errorf("texts have ranges: %+v %v", s, err)
 	}
+}
+
+// Trials are selected by each of their tags, whatever the state, and by their programs' names for them.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	trials := []trial{
+		{state: sweep.Completed, tags: "ab", name: "fox"}, {state: sweep.Running, tags: "a,c"}, {state: sweep.Failed},
+		{state: sweep.Pending, tags: "c", name: "fox"},
+	}
+	for i := range trials {
+		trials[i].parameters = map[string]any{"lr": 0.1}
+	}
+	f := load(t, trials)
+	want := func(text string, want ...int64) {
+		t.Helper()
+		name, operator := sweep.TagColumn, "="
+		var value any = text
+		switch {
+		case text == "null":
+			value = nil
+		case text == "fox":
+			name = "run_name"
+		case text[0] == '!':
+			operator, value = "!=", text[1:]
+		}
+		got, err := f.Matching(t.Context(), frame.Filter{Where: []sweep.TrialCondition{{Name: name, Operator: operator,
+			Value: value}}}, 9)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	want("a", 1)
+	want("c", 1, 3)
+	want("!c", 0, 2)
+	want("b")
+	want("null", 2)
+	want("fox", 0, 3)
+	for _, value := range []any{7, "a,c"} {
+		if _, err := f.Matching(t.Context(), frame.Filter{Where: []sweep.TrialCondition{{Name: "tag", Operator: "=",
+			Value: value}}}, 9); err == nil {
+			t.Errorf("tag=%v was accepted", value)
+		}
+	}
+	// Edits are read again, also of trials that have ended.
+	trials[0].tags, trials[3].tags = "", "d"
+	for _, span := range frame.Around([]int64{3, 0}) {
+		read(t, f, span, trials)
+	}
+	want("ab")
+	want("d", 3)
+	want("!d", 0, 1, 2)
+	if got := frame.Around([]int64{pageRows, 9, 2 * pageRows, pageRows - 1}); !slices.Equal(got, []frame.Span{
+		{From: 9, Until: pageRows}, {From: pageRows, Until: pageRows + 1}, {From: 2 * pageRows, Until: 2*pageRows + 1}}) {
+		t.Errorf("spans %v", got)
+	}
+	// A parameter of the name comes first, as in the store.
+	trials[1].parameters["tag"] = "c"
+	f = load(t, trials)
+	want("c", 1)
+	want("d")
 }

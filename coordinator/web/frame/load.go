@@ -25,6 +25,12 @@ func (f *Frame) Load(span Span, read func(yield func(*sweep.TrialRow) error) err
 	p := &page{states: make([]State, span.Until-span.From), values: map[*column][]uint64{}}
 	executions, seconds, epoch, count := f.byName["executions"], f.byName["seconds"], f.byName["best_epoch"],
 		f.byName["parameter_count"]
+	runName, runGroup, tags := f.byName["run_name"], f.byName["run_group"], f.byName[sweep.TagColumn]
+	label := func(i int, c *column, text string) {
+		if c.label && text != "" {
+			p.set(c, i, f.code(c, entry{text, "text"}))
+		}
+	}
 	err := read(func(row *sweep.TrialRow) error {
 		i := int(row.Index - span.From)
 		if i < 0 || i >= len(p.states) {
@@ -33,6 +39,9 @@ func (f *Frame) Load(span Span, read func(yield func(*sweep.TrialRow) error) err
 		p.states[i] = stateOf(row)
 		members(row.Parameters, func(name, value []byte) { f.put(p, i, "parameter", name, value) })
 		p.set(executions, i, number(float64(row.Executions)))
+		label(i, runName, row.RunName)
+		label(i, runGroup, row.RunGroup)
+		label(i, tags, row.Tags)
 		if !row.State.Terminal() || len(row.Summary) == 0 {
 			return nil
 		}
@@ -72,9 +81,9 @@ func (f *Frame) put(p *page, row int, kind string, name, value []byte) {
 			f.mu.Unlock()
 		}
 	}
-	if c.kind == "metric" && kind == "parameter" { // a later grid's parameter has the name of a metric
+	if (c.kind == "metric" || c.label) && kind == "parameter" { // it comes first, also that of a later grid
 		f.mu.Lock()
-		c.kind = kind
+		c.kind, c.label = kind, false
 		f.mu.Unlock()
 	}
 	if c.kind == kind { // else the name means the parameter, or the figure
@@ -120,6 +129,11 @@ func (f *Frame) parse(c *column, raw []byte) uint64 {
 			return number(v)
 		}
 	}
+	return f.code(c, e)
+}
+
+// code returns an entry of a column's dictionary in 64 bits.
+func (f *Frame) code(c *column, e entry) uint64 {
 	code, ok := c.codes[e]
 	if !ok && len(c.entries) >= mostTexts {
 		e = entry{"… one of more than 65,535 texts", "text"}
@@ -235,6 +249,18 @@ func (f *Frame) saveColumn(c *column, from int64, states []State, values []uint6
 	}
 	_, err := c.file.WriteAt(raw[:8*len(values)], 8*from)
 	return err
+}
+
+// Around returns spans that have all these trials, one a page.
+func Around(trials []int64) (spans []Span) {
+	for _, index := range slices.Sorted(slices.Values(trials)) {
+		if last := len(spans) - 1; last >= 0 && spans[last].From/chunk == index/chunk {
+			spans[last].Until = index + 1
+			continue
+		}
+		spans = append(spans, Span{index, index + 1})
+	}
+	return spans
 }
 
 // Unfinished returns the spans of the trials from one index up to another that are to be read

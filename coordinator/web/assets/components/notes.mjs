@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "./dialog.mjs";
 import { Problem } from "./problem.mjs";
+import { Tags } from "./tags.mjs";
 import { dateTime } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { post, session } from "../lib/request.mjs";
@@ -16,9 +17,10 @@ const editedAt = ({ edited_at: at }) => (at ? Date.parse(at) : 0);
  * @param {string} props.sweep its id
  * @param {number} [props.index] that of the trial; without one the notes are the sweep's
  * @param {"sweep" | "trial"} props.what
+ * @param {(tag: string) => string} props.hrefOf the address of what else has a tag
  * @param {(Annotation | undefined)[]} props.known from answers and changes; the last edit counts
  */
-export function Notes({ sweep, index, what, known }) {
+export function Notes({ sweep, index, what, hrefOf, known }) {
   const [own, setOwn] = useState(/** @type {Annotation | undefined} */ (undefined));
   const [open, setOpen] = useState(false);
   const shown = [...known, own]
@@ -26,16 +28,16 @@ export function Notes({ sweep, index, what, known }) {
     .reduce((last, one) => (editedAt(one) > editedAt(last) ? one : last));
   const { notes = "", tags = [], edited_by: by, edited_at: at } = shown;
   const canEdit = session.value.controls;
-  /** @param {Annotation} changed */
+  /** @param {Annotation | null} changed */
   const save = (changed) => {
-    setOwn(changed);
+    if (changed) setOwn(changed);
     setOpen(false);
   };
   if (!notes && tags.length === 0 && !canEdit) return null;
   return html`<div class="notes">
     ${notes && html`<p class="description">${notes}</p>`}
     <p class="controls">
-      ${tags.map((tag) => html`<span class="tag" key=${tag}>${tag}</span>`)}
+      ${tags.length > 0 && html`<${Tags} tags=${tags} hrefOf=${hrefOf} />`}
       ${at && html`<span class="quiet">Edited ${by && `by ${by} `}${dateTime(at)}</span>`}
       ${canEdit && html`<button onClick=${() => setOpen(true)}>Edit notes …</button>`}
     </p>
@@ -54,7 +56,7 @@ export function Notes({ sweep, index, what, known }) {
  * @param {number} [props.index]
  * @param {string} props.notes
  * @param {string[]} props.tags
- * @param {(changed: Annotation) => void} props.save
+ * @param {(changed: Annotation | null) => void} props.save is given null if nothing has changed
  */
 function Form({ sweep, index, notes, tags, save }) {
   const [error, setError] = useState(/** @type {Error | null} */ (null));
@@ -64,14 +66,17 @@ function Form({ sweep, index, notes, tags, save }) {
   const submit = async (event) => {
     event.preventDefault();
     const form = new FormData(event.target);
+    const newNotes = String(form.get("notes")).replaceAll("\r\n", "\n").trim();
     const words = String(form.get("tags")).split(",");
-    const body = {
-      index,
-      notes: String(form.get("notes")).trim(),
-      tags: words.map((tag) => tag.trim()).filter((tag) => tag !== ""),
+    const newTags = words.map((tag) => tag.trim()).filter((tag) => tag !== "");
+    // What stays as it was may have been changed by somebody else meanwhile.
+    const changes = {
+      ...(newNotes !== notes.trim() && { notes: newNotes }),
+      ...(newTags.join() !== tags.join() && { tags: newTags }),
     };
     try {
-      save(await post(`sweeps/${sweep}/annotate`, body));
+      const isChanged = Object.keys(changes).length > 0;
+      save(isChanged ? await post(`sweeps/${sweep}/annotate`, { index, ...changes }) : null);
     } catch (thrown) {
       setError(/** @type {Error} */ (thrown));
     }
@@ -82,9 +87,7 @@ function Form({ sweep, index, notes, tags, save }) {
       <label>
         Notes
         <br />
-        <textarea name="notes" rows="6" cols="60" maxlength="10000" defaultValue=${notes}>
-          ${notes}
-        </textarea>
+        <textarea name="notes" rows="6" cols="60" defaultValue=${notes} />
       </label>
     </p>
     <p>

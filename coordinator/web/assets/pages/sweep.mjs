@@ -90,8 +90,10 @@ export function Sweep() {
       key=${loaded.id}
       sweep=${loaded.id}
       what="sweep"
+      hrefOf=${(/** @type {string} */ tag) => hrefOf([], { tag })}
       known=${[loaded, liveSweeps.value[loaded.id]]}
     />
+    ${sweep.purpose && html`<p class="quiet">${asker(sweep)}${sweep.purpose}</p>`}
     ${sweep.reason && html`<p class="note">${sweep.reason}</p>`}
     <${Progress} progress=${sweep.progress} />
     <div class="facts">
@@ -103,6 +105,9 @@ export function Sweep() {
     ${content()}
   `;
 }
+
+/** @param {SweepItem} sweep */
+const asker = ({ asked_by: by }) => (by ? `For ${by}: ` : "");
 
 /** @param {{sweep: SweepItem}} props */
 function Counts({ sweep: { progress, points } }) {

@@ -6,6 +6,7 @@ import { Progress } from "../components/progress.mjs";
 import { Outcome } from "../components/state.mjs";
 import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
+import { Tags } from "../components/tags.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { count, dateTime } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
@@ -20,7 +21,9 @@ const pageSize = 50;
 export function Sweeps() {
   const { query } = route.value;
   const offset = Number(query.get("offset") || 0);
-  const { answer, error } = useAnswer("sweeps", { offset, limit: pageSize }, useVersion("all"));
+  const tag = query.get("tag");
+  const parameters = { tag, offset, limit: pageSize };
+  const { answer, error } = useAnswer("sweeps", parameters, useVersion("all"));
   if (!answer)
     return html`
       <h1>Sweeps</h1>
@@ -31,7 +34,14 @@ export function Sweeps() {
     <h1>Sweeps <small>${count(total)}</small></h1>
     <${Problem} error=${error} />
     ${
-      total === 0
+      tag &&
+      html`<p class="controls">
+        Tagged <strong>${tag}</strong>
+        <button onClick=${() => changeRoute({ tag: null, offset: null }, true)}>Show all</button>
+      </p>`
+    }
+    ${
+      total === 0 && !tag
         ? html`<p>
           No sweeps yet. <code>sweep run FILE</code> runs all trials of a sweep file on this
           machine.
@@ -71,6 +81,9 @@ function List({ sweeps }) {
   `;
 }
 
+/** @param {string} tag */
+const hrefOfTag = (tag) => hrefOf([], { tag });
+
 /** @param {{sweep: SweepItem, chosen: string[]}} props */
 function Row({ sweep, chosen }) {
   const { id, name, progress } = sweep;
@@ -89,7 +102,7 @@ function Row({ sweep, chosen }) {
       <a href=${hrefOf(["sweep", id])}><strong>${name}</strong></a>
       <br />
       <span class="quiet mono">${id}</span>
-      ${sweep.tags?.map((tag) => html` <span class="tag" key=${tag}>${tag}</span>`)}
+      ${sweep.tags && html`<${Tags} tags=${sweep.tags} hrefOf=${hrefOfTag} />`}
     </td>
     <td>
       <${Outcome} sweep=${sweep} />

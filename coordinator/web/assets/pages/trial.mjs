@@ -10,6 +10,7 @@ import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { colour } from "../lib/colour.mjs";
+import { whereOf } from "../lib/filter.mjs";
 import {
   bytes,
   count,
@@ -64,6 +65,8 @@ export function Trial() {
       sweep=${trial.sweep}
       index=${trial.index}
       what="trial"
+      hrefOf=${(/** @type {string} */ tag) =>
+        hrefOf(["sweep", trial.sweep, "trials"], { where: whereOf("tag", tag) })}
       known=${[trial]}
     />
     ${failed && logs}

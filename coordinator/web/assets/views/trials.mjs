@@ -7,12 +7,13 @@ import { PickBoxes, PickList } from "../components/pick-list.mjs";
 import { State } from "../components/state.mjs";
 import { Status } from "../components/status.mjs";
 import { SortHead, Table } from "../components/table.mjs";
+import { Tags } from "../components/tags.mjs";
 import { Value } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
-import { filterOf } from "../lib/filter.mjs";
+import { filterOf, whereOf, without } from "../lib/filter.mjs";
 import { counted } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
-import { changeRoute, hrefOf, route } from "../lib/route.mjs";
+import { changeRoute, hrefOf, hrefWith, route } from "../lib/route.mjs";
 import { goalOf, severalValues } from "../lib/schema.mjs";
 
 /** @import { Column, Page } from "../../api" */
@@ -95,10 +96,17 @@ function columnsOf(query, schema) {
   const metrics = [...new Set([schema.mainMetric, ...withGoal])].filter(Boolean);
   const shown = metrics.length ? metrics : schema.metrics;
   const [objective, ...others] = shown.slice(0, 5);
-  const last = schema.byName.seconds?.low !== undefined && "seconds";
-  const all = [objective, ...schema.varying.slice(0, 10), ...others, last];
+  const time = schema.byName.seconds?.low !== undefined && "seconds";
+  const tags = hasTags(schema) && "tag";
+  const all = [objective, ...schema.varying.slice(0, 10), ...others, time, tags];
   return all.filter((name) => !!name);
 }
+
+/**
+ * hasTags says whether trials have tags, which a parameter of that name hides.
+ * @param {Schema} schema
+ */
+const hasTags = ({ byName: { tag } }) => tag?.kind === "figure" && tag.distinct !== 0;
 
 /**
  * @param {object} props
@@ -139,14 +147,28 @@ function Rows({ page, label, id, schema, columns, order, stale }) {
         <td><${State} state=${row.state} /></td>
         ${places.map(([place, name]) => {
           const column = schema.byName[name];
+          const cell = row.cells[place];
+          if (name === "tag" && column?.kind === "figure")
+            return html`<td key=${name}>
+              <${Tags} tags=${cell ? String(cell).split(",") : []} hrefOf=${hrefOfTag} />
+            </td>`;
           return html`<td key=${name} class=${isNumeric(column) ? "num" : ""}>
-            <${Value} value=${row.cells[place]} state=${row.state} kind=${column?.kind} />
+            <${Value} value=${cell} state=${row.state} kind=${column?.kind} />
           </td>`;
         })}
       </tr>`,
     )}
   <//>`;
 }
+
+/**
+ * hrefOfTag is the address of the matching trials that have a tag.
+ * @param {string} tag
+ */
+const hrefOfTag = (tag) => {
+  const others = without(filterOf(route.value.query).where, "tag");
+  return hrefWith({ where: [...others, whereOf("tag", tag)], offset: null });
+};
 
 /** @param {Column | undefined} column */
 const isNumeric = (column) =>
@@ -160,7 +182,7 @@ function Columns({ schema, columns }) {
   const kinds = [
     ["Varying parameters", (c) => c.kind === "parameter" && severalValues(c)],
     ["Metrics", (c) => c.kind === "metric"],
-    ["Other", (c) => c.kind === "figure" && !fixedColumns.includes(c.name)],
+    ["Other", (c) => c.kind === "figure" && !fixedColumns.includes(c.name) && c.distinct !== 0],
     ["Constant parameters", (c) => c.kind === "parameter" && !severalValues(c)],
   ];
   return html`<${PickList} summary=${`Columns (${columns.length})`}>

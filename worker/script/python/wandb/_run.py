@@ -169,7 +169,10 @@ class Run:
     def _label_changed(self, what):
         if self._reports and self._owner == os.getpid():
             value = getattr(self, what)
-            _events.send({}, {"_" + what: ",".join(map(str, value)) if what == "tags" else str(value or "")[:10000]})
+            text = ",".join(map(str, value)) if what == "tags" else str(value or "")
+            # A line is at most 64 KiB. What is longer than a label may be is cut where that is said.
+            text = text.encode("utf-8", "ignore")[:10010].decode("utf-8", "ignore")
+            _events.send({}, {"_" + what: text})
 
     def __setattr__(self, what, value):
         if what == "tags":
