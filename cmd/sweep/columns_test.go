@@ -71,6 +71,9 @@ func TestCurvesFit(t *testing.T) {
 				t.Errorf("a line of %d columns: %s", n, line)
 			}
 		}
+		if len(name) == 60 && !strings.Contains(notes.String(), "(--format json has the points)") {
+			t.Errorf("what is left out is not said: %q", notes.String())
+		}
 	}
 }
 

@@ -218,7 +218,7 @@ func plotCurves(cmd *cobra.Command, curves []sweep.Curve) error {
 		return nil
 	}
 	out := cmd.OutOrStdout()
-	table := &columns{more: "--json has the points"}
+	table := &columns{more: "--format json has the points"}
 	table.add(always, "metric", "points")
 	table.add(2, "first")
 	table.add(1, "smallest", "largest", "last")

@@ -26,8 +26,8 @@ parameters:
 // searchCount is how many trials the search has.
 const searchCount = 40
 
-// A search by results has the same trials and results, whose digests stand for their parameters, on one slot and on sixteen, on both databases, and with
-// every process killed three times.
+// A search by results has the same trials and results, whose digests stand for their parameters, on one slot and
+// on sixteen, on both databases, and with every process killed three times.
 func TestKilledSearchGoesOn(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
