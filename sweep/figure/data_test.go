@@ -58,3 +58,34 @@ func TestOverLabel(t *testing.T) {
 		}
 	}
 }
+
+// The line of a slice over drawn values has a point for each part of the axis that has trials, between the smallest
+// and the largest of them; over a grid one for each value.
+func TestScattered(t *testing.T) {
+	t.Parallel()
+	var drawn, listed []trial
+	for i := range 100 {
+		metrics := []metricValue{{"loss", float64(i % 7)}}
+		drawn = append(drawn, trial{own: map[string]any{"x": float64(i*i) / 1e4}, metrics: metrics})
+		listed = append(listed, trial{own: map[string]any{"x": int64(i % 20)}, metrics: metrics})
+	}
+	for _, c := range []struct {
+		trials    []trial
+		scattered bool
+		points    int
+	}{{drawn, true, parts}, {listed, false, 20}, {drawn[:16], false, 16}} {
+		across := newAxis(c.trials, "x", false)
+		if got := across.scattered(c.trials); got != c.scattered {
+			t.Errorf("%d trials are scattered: %t", len(c.trials), got)
+		}
+		l := group{trials: c.trials}.over(&across, "loss", false, c.scattered)
+		if len(l.x) != c.points {
+			t.Errorf("%d trials: %d points, want %d", len(c.trials), len(l.x), c.points)
+		}
+		for i := range l.x {
+			if l.low[i] > l.mean[i] || l.mean[i] > l.high[i] || i > 0 && l.x[i] <= l.x[i-1] {
+				t.Errorf("point %d of %d trials: %v", i, len(c.trials), l)
+			}
+		}
+	}
+}

@@ -147,9 +147,10 @@ func (d *data) slice(f *Figure, o Options) error {
 	f.noteGroups(len(list), all)
 	var values []float64
 	var lines []line
+	scattered := across.scattered(drawn)
 	for i, g := range list {
 		values = append(values, g.values(metric)...)
-		lines = append(lines, g.over(&across, metric, o.LogY))
+		lines = append(lines, g.over(&across, metric, o.LogY, scattered))
 		lines[i].colour = i
 	}
 	y := newScale(d.metricLabel(metric), values, o.LogY)
@@ -168,19 +169,49 @@ func (d *data) slice(f *Figure, o Options) error {
 	if o.LogY {
 		mean = "geometric mean"
 	}
+	if scattered {
+		mean += fmt.Sprintf(" in each of %d equal parts of the axis", parts)
+	}
 	f.note("A dot each trial (%d); line: %s; band: smallest to largest over all other parameters and seeds.",
 		len(drawn), mean)
 	f.noteLeftOut(d, len(drawn), words(x)+" or "+words(metric))
 	return nil
 }
 
-// over is the line of a group over an axis: at each place the mean of a metric, and its range.
-func (g group) over(across *axis, metric string, log bool) line {
+// parts is how many parts the axis of a parameter has whose values are drawn.
+const parts = 8
+
+// scattered reports whether most trials have a number of their own, as where the values are drawn: a
+// line from each to the next would tell nothing.
+func (a *axis) scattered(trials []trial) bool {
+	return a.names == nil && len(trials) > 2*parts && 2*len(groups(trials, []string{a.parameter})) > len(trials)
+}
+
+// over is the line of a group over an axis: at each place, or in each part of the axis, the mean of a metric and
+// its range.
+func (g group) over(across *axis, metric string, log, inParts bool) line {
 	l := line{label: g.label, replicates: 2, band: 0.09}
-	places := groups(g.trials, []string{across.parameter})
+	var places []group
+	if inParts {
+		byPart := make([]group, parts)
+		for _, t := range g.trials {
+			x, _ := across.at(&t)
+			part := &byPart[min(int(unit(across.scale, x)*parts), parts-1)]
+			part.trials = append(part.trials, t)
+		}
+		places = slices.DeleteFunc(byPart, func(part group) bool { return len(part.trials) == 0 })
+	} else {
+		places = groups(g.trials, []string{across.parameter})
+	}
 	at := func(place group) float64 {
-		x, _ := across.at(&place.trials[0])
-		return x
+		xs := make([]float64, len(place.trials))
+		for i := range place.trials {
+			xs[i], _ = across.at(&place.trials[i])
+		}
+		if !inParts {
+			return xs[0]
+		}
+		return middle(xs, across.log)
 	}
 	slices.SortStableFunc(places, func(a, b group) int { return cmp.Compare(at(a), at(b)) })
 	for _, place := range places {
