@@ -50,13 +50,15 @@ type metrics struct {
 
 // series is one metric.
 type series struct {
-	// points are those not taken yet. The newest is kept back, in step and value, since
-	// another value may come for its step.
+	// points are those not taken yet. The newest is kept back, in step and value, until the program goes on to
+	// the next step, since another value may come for its step.
 	points  sweep.Curve
 	pending bool
 	step    int64
 	value   float32
 	summary float64
+	// begun means that step is that of a point.
+	begun bool
 	// late means that a point came out of order.
 	late bool
 }
@@ -121,7 +123,22 @@ func (m *metrics) line(line []byte) {
 		}
 	}
 	if !summary && (points > 0 || stepped) {
-		m.step = max(m.step, step)
+		m.advance(step)
+	}
+}
+
+// advance goes on to a step. All points of the steps before it can be taken.
+func (m *metrics) advance(step int64) {
+	if step <= m.step {
+		return
+	}
+	m.step = step
+	for _, name := range m.order {
+		if s := m.series[name]; s.pending && s.step < step {
+			s.points.Steps, s.points.Values = append(s.points.Steps, s.step), append(s.points.Values, s.value)
+			s.pending = false
+			m.pending++
+		}
 	}
 }
 
@@ -188,7 +205,7 @@ func (m *metrics) named(f field) *series {
 // point adds a point to a curve, in which steps ascend.
 func (m *metrics) point(name string, s *series, step int64, value float32) {
 	switch {
-	case s.pending && step < s.step:
+	case s.begun && (step < s.step || step == s.step && !s.pending):
 		if !s.late {
 			s.late = true
 			m.say("$SWEEP_EVENTS: %s: step %d after step %d: it counts for the summary, not for the curve", name,
@@ -200,7 +217,7 @@ func (m *metrics) point(name string, s *series, step int64, value float32) {
 		s.points.Values = append(s.points.Values, s.value)
 		m.pending++
 	}
-	s.pending, s.step, s.value = true, step, value
+	s.begun, s.pending, s.step, s.value = true, true, step, value
 }
 
 // take returns the points since the last call; at the end of the trial also those that were
