@@ -17,6 +17,8 @@ type activeSweep struct {
 	// refused are results of written points that do not resolve. They are recorded before
 	// anything else is written.
 	refused []sweep.Event
+	// rule is that of the trials which were last given to workers, of a sweep that stops trials early.
+	rule stopRule
 }
 
 func newActiveSweep(record *sweep.SweepRecord) *activeSweep {
@@ -42,15 +44,23 @@ func (a *activeSweep) open(ordinal int) (err error) {
 	return err
 }
 
-// job returns the job of a trial, without its requirement.
-func (a *activeSweep) job(t sweep.Trial) wire.Job {
-	job := wire.Job{Trial: t, Pool: a.record.Pool}
+// grid returns the grid of a trial, nil if there is none.
+func (a *activeSweep) grid(index int64) *sweep.GridRecord {
 	for i := range a.record.Grids {
-		if g := &a.record.Grids[i]; t.Index >= g.First && t.Index < g.First+g.Points {
-			job.Limits, job.Artifacts = g.Submission.Spec.Limits, g.Submission.Spec.Artifacts
-			job.Script = g.Submission.Spec.Script.For(t.Parameters)
-			job.Volatile = a.volatile[i]
+		if g := &a.record.Grids[i]; index >= g.First && index < g.First+g.Points {
+			return g
 		}
+	}
+	return nil
+}
+
+// job returns the job of a trial, without its requirement.
+func (a *activeSweep) job(t sweep.Trial, stop *sweep.StopRule) wire.Job {
+	job := wire.Job{Trial: t, Pool: a.record.Pool, Stop: stop}
+	if g := a.grid(t.Index); g != nil {
+		job.Limits, job.Artifacts = g.Submission.Spec.Limits, g.Submission.Spec.Artifacts
+		job.Script = g.Submission.Spec.Script.For(t.Parameters)
+		job.Volatile = a.volatile[g.Ordinal]
 	}
 	return job
 }

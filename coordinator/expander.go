@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,8 @@ type expansionError struct{ error }
 
 // expand writes the next page of a sweep's trial rows, from the cursor of its first unfinished grid.
 // The store looks for results to reuse. known are the classes of the sweep's rows so far. Of a search by results a
-// page is a generation, and it is written when it has been chosen.
+// page is a generation, and it is written when it has been chosen; of a sweep whose trials are stopped by the median
+// it is at most one.
 func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.ClassBacklog) (*schedule.Search, error) {
 	if err := s.recordRefused(ctx, a); err != nil {
 		return nil, err
@@ -33,19 +35,33 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.Cl
 		}
 		points, size := a.grids[i].All(g.Cursor), int64(s.options.Page)
 		var progress *schedule.Search
+		var err error
 		if a.searches[i] != nil {
 			var chosen []sweep.Parameters
-			var err error
 			if chosen, progress, err = s.generation(ctx, a, i, known); err != nil || chosen == nil {
 				return progress, err
 			}
 			points, size = numbered(g.Cursor, chosen), int64(len(chosen))
 		}
+		var stops *generation
+		if stopping := g.Submission.Spec.Stopping; stopping != nil && stopping.Median != nil {
+			var wait *schedule.Search
+			if stops, wait, err = s.stopping(ctx, a, g, known); stops == nil {
+				return cmp.Or(progress, wait), err
+			}
+			progress, size = cmp.Or(progress, wait), min(size, stops.left)
+		}
 		p := newPage(a.record.ID, g, known)
 		if err := p.fill(points, size); err != nil {
 			return progress, &expansionError{err}
 		}
-		reused, err := s.store.AddTrials(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
+		var reused int
+		if stops == nil {
+			reused, err = s.store.AddTrials(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
+		} else {
+			reused, err = s.store.AddGeneration(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added, stops.metric,
+				stops.rule)
+		}
 		if errors.Is(err, sweep.ErrRefused) {
 			return progress, &expansionError{err}
 		}

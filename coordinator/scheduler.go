@@ -275,7 +275,13 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 		}
 		for i := range trials {
 			unused = append(unused, trials[i].TrialID)
-			taken[from] = append(taken[from], active.job(trials[i]))
+		}
+		for i := range trials {
+			stop, err := s.rule(ctx, active, trials[i].Index)
+			if err != nil {
+				return schedule.Failed{Err: err, Unused: unused}, err
+			}
+			taken[from] = append(taken[from], active.job(trials[i], stop))
 		}
 	}
 	done := schedule.Done{Action: a}

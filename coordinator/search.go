@@ -62,10 +62,8 @@ func (s *scheduler) generation(ctx context.Context, a *activeSweep, ordinal int,
 			return nil, progress, nil
 		}
 	}
-	for _, class := range classes {
-		if class.Pending+class.Queued+class.Running > 0 {
-			return nil, progress, nil
-		}
+	if unfinished(classes) {
+		return nil, progress, nil
 	}
 	id, first, from := a.record.ID, g.First, g.Cursor
 	own.choosing, progress.Choosing = true, true
@@ -89,7 +87,8 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first, f
 			return &expansionError{fmt.Errorf("parameters of trial %d: %w", row.Index, err)}
 		}
 		ended = ended && row.State.Terminal()
-		if row.State == sweep.Completed && !row.Diverged && len(row.Summary) > 0 {
+		ran := row.State == sweep.Completed && !row.Diverged || row.State == sweep.Stopped
+		if ran && len(row.Summary) > 0 {
 			var summary map[string]float64
 			if err := json.Unmarshal(row.Summary, &summary); err != nil {
 				return &expansionError{fmt.Errorf("summary of trial %d: %w", row.Index, err)}

@@ -11,7 +11,7 @@ import (
 
 // Result is the outcome of a trial.
 type Result struct {
-	// State is Completed, Failed or Cancelled. A trial that diverged is
+	// State is Completed, Failed, Cancelled or Stopped. A trial that diverged is
 	// Completed with Diverged set.
 	State    State `json:"state"`
 	Diverged bool  `json:"diverged,omitempty"`
@@ -27,7 +27,7 @@ type Result struct {
 	// Seconds is the trainer's own time, Flops its estimate of the work.
 	Seconds float64 `json:"seconds,omitempty"`
 	Flops   float64 `json:"flops,omitempty"`
-	// Error says why a trial failed, or what is unusual about a completed one; Stderr is the end
+	// Error says why a trial failed or was stopped, or what is unusual about a completed one; Stderr is the end
 	// of what its trainer wrote to standard error.
 	Error  string `json:"error,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
@@ -35,6 +35,8 @@ type Result struct {
 	Digest string `json:"digest,omitempty"`
 	// Curves are thinned to the sweep's limit.
 	Curves []Curve `json:"curves,omitempty"`
+	// Marks are what later trials are compared with, of a sweep that stops trials early.
+	Marks *Marks `json:"marks,omitempty"`
 	// Artifacts are those that the sweep asked for, missing ones included.
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	// Labels are what the program calls its run; a store returns them with the TrialRecord.

@@ -34,6 +34,8 @@ type Spec struct {
 	Cap int64 `json:"run_cap,omitempty"`
 	// Random draws Cap points from the axes; nil takes all points.
 	Random *Random `json:"random,omitempty"`
+	// Stopping stops trials early; nil lets all run to their ends.
+	Stopping *Stopping `json:"early_terminate,omitempty"`
 	// Script is what is run for each trial of ScriptTrainer.
 	Script *Script `json:"script,omitempty"`
 	Select Select  `json:"select"`

@@ -46,6 +46,15 @@ type Queue interface {
 	// ReusedFrom set. It returns how many.
 	AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []Trial,
 		classes map[int]Requirement) (reused int, err error)
+	// AddGeneration is AddTrials for trials that are stopped by a rule, which is nil for a page that goes on with the
+	// generation before. It reuses only results that have marks of the metric.
+	AddGeneration(ctx context.Context, id string, ordinal int, from int64, trials []Trial,
+		classes map[int]Requirement, metric string, rule *StopRule) (reused int, err error)
+	// StopRule returns the rule of the generation whose first trial has an index.
+	StopRule(ctx context.Context, id string, first int64) (*StopRule, error)
+	// Marks returns the marks of the completed and stopped trials of a sweep between two indices that have
+	// some of a metric, in the order of index.
+	Marks(ctx context.Context, id, metric string, from, until int64) ([][]float32, error)
 	// Backlog returns what is left of the active sweeps, or of the named ones.
 	Backlog(ctx context.Context, ids ...string) ([]Backlog, error)
 	// TakePending moves up to limit pending trials of a class to queued, in index

@@ -130,6 +130,8 @@ type Progress struct {
 	Completed int64 `json:"completed"`
 	Failed    int64 `json:"failed"`
 	Cancelled int64 `json:"cancelled"`
+	// Stopped were stopped early.
+	Stopped int64 `json:"stopped"`
 	// Reused and Diverged are parts of Completed; Faults counts repeats whose
 	// digest differed.
 	Reused   int64 `json:"reused"`
@@ -156,6 +158,8 @@ func (p Progress) In(s State) int64 {
 		return p.Failed
 	case Cancelled:
 		return p.Cancelled
+	case Stopped:
+		return p.Stopped
 	}
 	return 0
 }
@@ -164,4 +168,4 @@ func (p Progress) In(s State) int64 {
 func (p Progress) Total() int64 { return p.Pending + p.Queued + p.Running + p.Done() }
 
 // Done is the number of trials in a terminal state.
-func (p Progress) Done() int64 { return p.Completed + p.Failed + p.Cancelled }
+func (p Progress) Done() int64 { return p.Completed + p.Failed + p.Cancelled + p.Stopped }

@@ -9,7 +9,7 @@ import (
 
 // State is a trial's state:
 //
-//	pending → queued → running → completed | failed | cancelled
+//	pending → queued → running → completed | failed | cancelled | stopped
 //
 // A trial goes back to pending when its sweep is paused or its message is
 // lost. Terminal states never change, except that a retry puts failed and
@@ -24,14 +24,16 @@ const (
 	Completed State = "completed"
 	Failed    State = "failed"
 	Cancelled State = "cancelled"
+	// Stopped: early stopping ended it, for the reason in its result. Its curves end there.
+	Stopped State = "stopped"
 )
 
 // States lists all states in the order of a trial's life.
-var States = []State{Pending, Queued, Running, Completed, Failed, Cancelled}
+var States = []State{Pending, Queued, Running, Completed, Failed, Cancelled, Stopped}
 
 // Terminal reports whether a trial in this state has its recorded result.
 func (s State) Terminal() bool {
-	return s == Completed || s == Failed || s == Cancelled
+	return s == Completed || s == Failed || s == Cancelled || s == Stopped
 }
 
 // TrialID is the sweep of a trial and its index there.

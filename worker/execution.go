@@ -39,6 +39,11 @@ type execution struct {
 	saved      bool // a checkpoint of this execution
 	found      bool // a checkpoint of another, fit or not
 	artifacts  map[string]*handed
+	// watch applies what stops the trial early; nil if nothing does. last are the last values of all metrics
+	// then, and stopped is why it was stopped, if it was.
+	watch   *sweep.Watch
+	last    map[string]float32
+	stopped string
 
 	// logFrom is where the log begins in the process' output; set before process.
 	logFrom int64
@@ -56,6 +61,7 @@ func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution
 	}
 	e.ctx, e.abandon = context.WithCancelCause(running)
 	e.nextPoints = e.began.Add(firstPoints)
+	e.watchAgain()
 	return e
 }
 
@@ -207,6 +213,7 @@ func (e *execution) train() (*sweep.Result, error) {
 	e.removeCheckpoint()
 	request.Checkpoint = nil
 	e.recorder = sweep.NewRecorder(e.delivery.Limits.Points)
+	e.watchAgain()
 	e.dropArtifacts()
 	return process.Train(e.ctx, request, e)
 }
@@ -235,6 +242,53 @@ func (e *execution) guard(process sweep.Process) (release func()) {
 	}
 }
 
+// watchAgain begins to apply what stops the trial early.
+func (e *execution) watchAgain() {
+	if rule := e.delivery.Stop; rule != nil {
+		e.watch, e.last = sweep.NewWatch(rule), map[string]float32{}
+	}
+}
+
+// record adds samples to the curves, up to where the trial is stopped early. Then it returns errStopped, and the
+// trainer is asked to end.
+func (e *execution) record(batch []sweep.Curve) error {
+	if e.watch == nil {
+		e.recorder.Add(batch)
+		return nil
+	}
+	if e.stopped != "" {
+		return errStopped
+	}
+	batch, e.stopped = e.watch.Cut(batch)
+	for _, c := range batch {
+		for _, v := range c.Values {
+			if finite(float64(v)) {
+				e.last[c.Metric] = v
+			}
+		}
+	}
+	e.recorder.Add(batch)
+	if e.stopped == "" {
+		return nil
+	}
+	e.abandon(errStopped)
+	return errStopped
+}
+
+// stoppedResult is the result of a trial that was stopped early. Its summary has the last values of the metrics that
+// those of completed trials have.
+func (e *execution) stoppedResult() *sweep.Result {
+	r := &sweep.Result{State: sweep.Stopped, Error: e.stopped, Seconds: time.Since(e.began).Seconds(),
+		Summary: map[string]float64{}}
+	volatile := e.delivery.VolatileSet()
+	for name, v := range e.last {
+		if m := e.slot.description.Metric(name); !volatile[name] && (m == nil || m.Summary) {
+			r.Summary[name] = sweep.Widen(v)
+		}
+	}
+	return r
+}
+
 // Points implements sweep.Sink.
 func (e *execution) Points(batch []sweep.Curve) error {
 	for _, c := range batch {
@@ -245,7 +299,9 @@ func (e *execution) Points(batch []sweep.Curve) error {
 			return err
 		}
 	}
-	e.recorder.Add(batch)
+	if err := e.record(batch); err != nil {
+		return err
+	}
 	if time.Now().Before(e.nextPoints) {
 		return nil
 	}

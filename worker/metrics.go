@@ -30,7 +30,7 @@ func newMetrics() *metrics {
 		registry: prometheus.NewRegistry(),
 		executions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sweep_worker_executions_total", Help: "Executions that ended here, by how: completed, failed, " +
-				"released (without a result), refused (cannot run here)."}, []string{"end"}),
+				"stopped (early), released (without a result), refused (cannot run here)."}, []string{"end"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sweep_worker_execution_seconds", Help: "Time from a job's arrival to its acknowledgement.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 13)}), // 1 ms to 5 h
@@ -41,7 +41,8 @@ func newMetrics() *metrics {
 			"Renewals of the jobs of running trials that could not be sent."),
 	}
 	m.registry.MustRegister(m.executions, m.seconds, m.starts, m.restarts, m.missed)
-	for _, end := range []string{string(sweep.Completed), string(sweep.Failed), endReleased, endRefused} {
+	for _, end := range []string{string(sweep.Completed), string(sweep.Failed), string(sweep.Stopped), endReleased,
+		endRefused} {
 		m.executions.WithLabelValues(end) // shown from the start
 	}
 	return m

@@ -138,6 +138,9 @@ func weight(e *sweep.Event) int {
 	if e.Result != nil {
 		n += 500 + len(e.Result.Error) + len(e.Result.Stderr) + 500*len(e.Result.Artifacts)
 		curves = e.Result.Curves
+		if m := e.Result.Marks; m != nil {
+			n += 50 + 12*len(m.Values)
+		}
 		if l := e.Result.Labels; l != nil {
 			n += 500 + len(l.Notes) + sweep.LongestTag*len(l.Tags)
 		}

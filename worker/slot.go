@@ -15,6 +15,7 @@ import (
 var (
 	errTimedOut  = errors.New("timed out")
 	errCancelled = errors.New("cancelled")
+	errStopped   = errors.New("stopped early")
 )
 
 // memoryError means that a trial used more memory than its slot has.

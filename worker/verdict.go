@@ -37,14 +37,24 @@ func (e *machineError) Unwrap() error { return e.err }
 func (e *execution) judge(result *sweep.Result, err error) verdict {
 	w := e.slot.worker
 	if err == nil {
-		if err = check(result); err == nil {
+		if err = check(result); err == nil && e.watch != nil { // the last samples may come with the result
+			if e.record(result.Curves) == nil {
+				result.Curves = nil
+			}
+		}
+		if err == nil && e.stopped == "" {
 			err = e.store(result)
 		}
-		if err == nil {
+		if err == nil && e.stopped == "" {
 			w.health.succeeded()
 			w.offer.read(&e.delivery.Requirement)
 			return e.resulted(result)
 		}
+	}
+	if e.stopped != "" {
+		w.health.succeeded()
+		w.log.Info("trial stopped early", "trial", e.delivery.TrialID, "reason", e.stopped)
+		return e.resulted(e.stoppedResult())
 	}
 	cause := context.Cause(e.ctx)
 	if hungry, ok := errors.AsType[*memoryError](cause); ok {
@@ -118,6 +128,9 @@ func (e *execution) resulted(r *sweep.Result) verdict {
 	}
 	if !finite(r.Flops) {
 		r.Flops = 0
+	}
+	if e.watch != nil && r.State != sweep.Failed {
+		r.Marks = e.watch.Marks()
 	}
 	r.Digest = r.ComputeDigest(e.delivery.VolatileSet())
 	event := e.event(sweep.EventResult)

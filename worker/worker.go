@@ -267,10 +267,11 @@ func (w *Worker) returnJobs(b *backlog, longer time.Duration) {
 	}
 }
 
-// request returns the trainer's request for a job, without a checkpoint.
+// request returns the trainer's request for a job, without a checkpoint. Early stopping looks at every sample, so the
+// trainer must not thin them.
 func (w *Worker) request(d *wire.Delivery) sweep.TrainRequest {
 	return sweep.TrainRequest{Trial: d.Trial, DataDir: w.options.DataDir, Points: d.Limits.Points, Script: d.Script,
-		Artifacts: d.Artifacts}
+		Artifacts: d.Artifacts, Thinned: d.Stop == nil}
 }
 
 const (

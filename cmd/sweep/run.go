@@ -294,9 +294,13 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		return err
 	}
 	errOut := cmd.ErrOrStderr()
-	fmt.Fprintf(errOut, "sweep %s: %d completed (%d reused from earlier sweeps, %d diverged), %d failed, in %s\n",
+	stopped := ""
+	if counts.Stopped > 0 {
+		stopped = fmt.Sprintf(", %d stopped early", counts.Stopped)
+	}
+	fmt.Fprintf(errOut, "sweep %s: %d completed (%d reused from earlier sweeps, %d diverged)%s, %d failed, in %s\n",
 		record.ID,
-		counts.Completed, counts.Reused, counts.Diverged, counts.Failed,
+		counts.Completed, counts.Reused, counts.Diverged, stopped, counts.Failed,
 		roughly(record.UpdatedAt.Sub(record.CreatedAt)))
 	if record.State == sweep.SweepPaused {
 		fmt.Fprintf(errOut, "sweep %s is paused: %s\n", record.ID, record.Reason)

@@ -9,9 +9,10 @@ import (
 	"sweep/coordinator/store/postgres/postgrestest"
 )
 
-// searchTrials is a search by results of searchCount trials that take some milliseconds each.
-const searchTrials = `
-name: search
+// searchTrials are sweeps of searchCount trials that take some milliseconds each, in which later trials depend on
+// the results of earlier ones.
+var searchTrials = map[string]string{
+	"bayes": `
 trainer: noop
 method: bayes
 run_cap: 40
@@ -21,20 +22,56 @@ parameters:
   x: {min: -2.5, max: 2.5}
   y: {min: -2.5, max: 2.5}
   milliseconds: {value: 15}
-`
+`,
+	"median": `
+trainer: noop
+early_terminate: {type: median, startup_trials: 3, warmup_steps: 2}
+metric: {name: value, goal: minimize}
+batch: 4
+replicates: 2
+parameters:
+  x: {values: [2, -1, 0.5, 1, -2]}
+  y: {values: [1, 0, 2, -0.5]}
+  points: {value: 50}
+  milliseconds: {value: 15}
+`,
+	"median and bayes": `
+trainer: noop
+method: bayes
+run_cap: 40
+batch: 8
+metric: {name: value, goal: minimize}
+early_terminate: {type: median}
+parameters:
+  x: {min: -2.5, max: 2.5}
+  y: {min: -2.5, max: 2.5}
+  points: {value: 20}
+  milliseconds: {value: 15}
+`,
+}
 
 // searchCount is how many trials the search has.
 const searchCount = 40
 
 // A search by results has the same trials and results, whose digests stand for their parameters, on one slot and
-// on sixteen, on both databases, and with every process killed three times.
+// on sixteen, on both databases, and with every process killed three times. So has a sweep that stops trials early,
+// with the same reasons.
 func TestKilledSearchGoesOn(t *testing.T) {
 	fullOnly(t)
-	t.Parallel()
-	file := write(t, t.TempDir(), "search.yaml", searchTrials)
+	for name, text := range searchTrials {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testKilledSearch(t, write(t, t.TempDir(), "search.yaml", text), strings.Contains(text, "median"))
+		})
+	}
+}
+
+// testKilledSearch runs a file in peace and with kills.
+func testKilledSearch(t *testing.T, file string, stops bool) {
+	t.Helper()
 	found := func(home, database string) string {
 		t.Helper()
-		stdout, stderr, code := output(t, home, "sql", "SELECT trial_index, state, digest, weights_digest FROM results "+
+		stdout, stderr, code := output(t, home, "sql", "SELECT trial_index, state, digest, weights_digest, error FROM results "+
 			"ORDER BY trial_index", "--format", "csv", "--store", database)
 		if code != 0 {
 			t.Fatal(stderr)
@@ -50,8 +87,9 @@ func TestKilledSearchGoesOn(t *testing.T) {
 	}
 	home := t.TempDir()
 	want := finished(home, "sqlite:"+home+"/sweep.db", "4")
-	if n := strings.Count(want, ",completed,"); n != searchCount {
-		t.Fatalf("%d completed trials:\n%s", n, want)
+	completed, stopped := strings.Count(want, ",completed,"), strings.Count(want, ",stopped,")
+	if completed+stopped != searchCount || completed < 8 || stops != (stopped >= 8) {
+		t.Fatalf("%d completed and %d stopped trials:\n%s", completed, stopped, want)
 	}
 	for slots, database := range map[string]string{"1": "", "16": postgrestest.Start(t).Database(t)} {
 		home := t.TempDir()

@@ -226,6 +226,7 @@ func writeStatus(out, notes io.Writer, list []sweepStatus, wide bool) error {
 		{"running", func(p sweep.Progress) int64 { return p.Running }},
 		{"pending", func(p sweep.Progress) int64 { return p.Pending + p.Queued }},
 		{"cancelled", func(p sweep.Progress) int64 { return p.Cancelled }},
+		{"stopped", func(p sweep.Progress) int64 { return p.Stopped }},
 		{"reused", func(p sweep.Progress) int64 { return p.Reused }},
 	}
 	for i, count := range counts {

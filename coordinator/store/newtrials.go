@@ -13,6 +13,12 @@ import (
 // AddTrials implements sweep.Store.
 func (s *Store) AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial,
 	classes map[int]sweep.Requirement) (reused int, err error) {
+	return s.AddGeneration(ctx, id, ordinal, from, trials, classes, "", nil)
+}
+
+// AddGeneration implements sweep.Store.
+func (s *Store) AddGeneration(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial,
+	classes map[int]sweep.Requirement, metric string, rule *sweep.StopRule) (reused int, err error) {
 	parameters := make([]string, len(trials))
 	for i := range trials {
 		if parameters[i], err = ledger.EncodeParameters(trials[i].Parameters); err != nil {
@@ -39,7 +45,7 @@ func (s *Store) AddTrials(ctx context.Context, id string, ordinal int, from int6
 				t.fail(fmt.Errorf("trial %d where trial %d was expected", trials[i].Index, want))
 			}
 		}
-		page := page{transaction: t, number: number, trials: trials, parameters: parameters, state: sweep.Pending}
+		page := page{transaction: t, number: number, trials: trials, parameters: parameters, state: sweep.Pending, marked: metric}
 		if cancelled {
 			page.state = sweep.Cancelled
 		} else if reuse {
@@ -50,6 +56,9 @@ func (s *Store) AddTrials(ctx context.Context, id string, ordinal int, from int6
 			page.findSources(names)
 		}
 		deltas := page.write(classes)
+		if rule != nil {
+			t.saveRule(number, first+from, rule)
+		}
 		t.run(`UPDATE grids SET written = written + $1 WHERE sweep_no = $2 AND ordinal = $3`, int64(len(trials)),
 			number, ordinal)
 		t.count(deltas)
@@ -68,7 +77,9 @@ type page struct {
 	trials     []sweep.Trial
 	parameters []string
 	state      sweep.State
-	sources    map[sweep.Fingerprint]source
+	// marked is the metric of which reused results must have marks, if it is not empty.
+	marked  string
+	sources map[sweep.Fingerprint]source
 }
 
 // source is a trial whose result can be reused.
@@ -78,7 +89,8 @@ type source struct {
 }
 
 // reusable finds the first completed trial of each fingerprint, which an index
-// has by its beginning, that left the artifacts of a list: $1 as JSON, $2 of them.
+// has by its beginning, that left the artifacts of a list: $1 as JSON, $2 of them, and has marks
+// of a metric, $3.
 const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s WHERE s.trial_no IN (
 	SELECT (SELECT t.trial_no FROM trials AS t
 		WHERE substr(t.fingerprint, 1, 16) = substr(v.fingerprint, 1, 16) AND t.fingerprint = v.fingerprint
@@ -86,6 +98,7 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 			AND NOT EXISTS (SELECT 1 FROM sweeps AS d WHERE d.sweep_no = t.sweep_no AND d.deleted_at IS NOT NULL)
 			AND ($1 = '' OR (SELECT count(*) FROM trial_artifacts AS a
 				WHERE a.trial_no = t.trial_no AND a.problem = '' AND replace($1, '"' || a.name || '"', '') <> $1) = $2)
+			AND ($3 = '' OR EXISTS (SELECT 1 FROM marks AS m WHERE m.trial_no = t.trial_no AND m.metric = $3))
 		ORDER BY t.trial_no LIMIT 1)
 	FROM {v})`
 
@@ -104,7 +117,7 @@ func (p *page) findSources(artifacts []string) {
 		err := row.Scan(&fingerprint, (*int64)(&found.trialNo), &found.diverged)
 		p.sources[sweep.Fingerprint(fingerprint)] = found
 		return err
-	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), texts("fingerprint", fingerprints))
+	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), p.marked, texts("fingerprint", fingerprints))
 }
 
 // write inserts the trials, and returns how many of each class are in which state.

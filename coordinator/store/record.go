@@ -171,6 +171,7 @@ func (r *recording) save() {
 		}))
 	r.saveOutcomes()
 	r.saveCurves()
+	r.saveMarks()
 	r.saveArtifacts()
 	deltas := r.ledger.Deltas()
 	r.saveFaults(deltas)

@@ -84,7 +84,7 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 	}
 	return trials, s.update(ctx, "remove sweep "+id, func(t *transaction) {
 		for _, table := range []string{"datasets", "classes", "counters", "unscored", "grids", "requests",
-			"metric_names", "trial_notes"} {
+			"metric_names", "trial_notes", "stop_rules"} {
 			t.run(`DELETE FROM `+table+` WHERE sweep_no = $1`, number)
 		}
 		t.run(`DELETE FROM quarantine WHERE sweep_id = $1`, id)
@@ -104,7 +104,7 @@ var owned = []struct {
 	table string
 	moved bool
 }{
-	{"curve_arrays", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false},
+	{"curve_arrays", true}, {"marks", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false},
 	{"trial_refusals", false}, {"reproducibility_faults", false},
 }
 

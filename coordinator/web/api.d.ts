@@ -9,7 +9,7 @@ export type Scale = "log" | "linear";
 export type Goal = "minimize" | "maximize";
 
 export type TrialState =
-  "completed" | "diverged" | "failed" | "running" | "queued" | "cancelled" | "pending";
+  "completed" | "diverged" | "failed" | "running" | "queued" | "stopped" | "cancelled" | "pending";
 
 /** web.showSession */
 export interface Session {
@@ -32,6 +32,7 @@ export interface Progress {
   completed: number;
   failed: number;
   cancelled: number;
+  stopped: number;
   diverged: number;
   reproducibility_faults: number;
 }

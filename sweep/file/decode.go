@@ -116,6 +116,8 @@ type decoder struct {
 	// count and method are Options.Count and Options.Method.
 	count  int64
 	method string
+	// target is the metric that the key metric names, with its goal; empty if it names none.
+	target sweep.Select
 	// ignored are the keys that mean nothing here.
 	ignored []entry
 	// written is how many conditions the file has itself; the trainer's follow.
@@ -180,6 +182,7 @@ func (d *decoder) decode(data []byte) {
 	d.decodeReplicates()
 	d.decodeSelect()
 	d.checkObjective()
+	d.checkStopping()
 	if groups := d.decodeZip(); len(d.errors) == 0 {
 		d.buildAxes(groups)
 		// These compare with the values of the axes, so those must be sound.

@@ -42,7 +42,7 @@ func toy() *sweep.Description {
 		},
 		Artifacts: []sweep.ArtifactSchema{{Name: "weights", Doc: "weights"}, {Name: "samples", Doc: "samples"}},
 		Metrics: []sweep.MetricSchema{
-			{Name: "validation_loss", Doc: "loss", Goal: "minimize", Summary: true},
+			{Name: "validation_loss", Doc: "loss", Goal: "minimize", Curve: true, Summary: true},
 			{Name: "test_accuracy", Doc: "accuracy", Goal: "maximize", Summary: true, Part: sweep.TestPart},
 		},
 	}

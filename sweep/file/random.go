@@ -40,6 +40,7 @@ func (d *decoder) decodeMethod() {
 		d.failName(where, "method", fmt.Sprintf("must be grid, random, sobol or bayes, not %s", shorten(method)),
 			method, Methods)
 	}
+	d.decodeStopping()
 	d.decodeBatch(method)
 	if n, ok := d.given("seed"); ok {
 		seed, ok := d.integer(n, "seed", -1<<53, 1<<53)
@@ -52,13 +53,10 @@ func (d *decoder) decodeMethod() {
 				"parameter of this name belongs under parameters, and replicates gives each point several seeds)")
 		}
 	}
-	if e, ok := d.top["early_terminate"]; ok {
-		d.note(e.where, "early_terminate", "is not done: every trial runs to its end; limits: {timeout: 1h} bounds "+
-			"its time")
-	}
 }
 
-// decodeBatch decodes the size of the generations of a search by results.
+// decodeBatch decodes the size of the generations of a search by results, or of a sweep whose trials are stopped by the
+// median.
 func (d *decoder) decodeBatch(method string) {
 	n, ok := d.given("batch")
 	if !ok {
@@ -67,13 +65,19 @@ func (d *decoder) decodeBatch(method string) {
 	batch, ok := d.integer(n, "batch", 1, sweep.MostBatch)
 	switch random := d.file.Spec.Random; {
 	case !ok:
-	case random != nil && random.Bayes != nil:
-		random.Bayes.Batch = batch
+	case d.bayes() || d.median() != nil:
+		if d.bayes() {
+			random.Bayes.Batch = batch
+		}
+		if m := d.median(); m != nil {
+			m.Batch = batch
+		}
 	case d.method != "":
-		d.note(d.top["batch"].where, "batch", "has no effect: it belongs to method: bayes")
+		d.note(d.top["batch"].where, "batch", "has no effect: it belongs to method: bayes and to early_terminate: {type: median}")
 	case slices.Contains(Methods, method):
 		d.fail(d.top["batch"].where, "batch", "belongs to method: bayes, of which it is how many points are chosen at "+
-			"a time; method: %s chooses none by results (a parameter of this name belongs under parameters)", method)
+			"a time, and to early_terminate: {type: median}; method: %s chooses none by results (a parameter of this name "+
+			"belongs under parameters)", method)
 	}
 }
 

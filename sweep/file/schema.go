@@ -53,7 +53,27 @@ func Schema(description *sweep.Description) ([]byte, error) {
 func batchSchema() object {
 	return documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBatch,
 		"default": sweep.DefaultBatch}, "For method: bayes: how many points are chosen at a time, by the results of "+
-		"all points before them.")
+		"all points before them. For early_terminate: {type: median}: how many points are compared with the same earlier ones.")
+}
+
+// stoppingSchema describes early_terminate.
+func stoppingSchema() object {
+	return documented(object{"anyOf": []any{
+		object{
+			"type": "object", "required": []string{"type"}, "additionalProperties": false,
+			"properties": object{
+				"type": object{"const": "median"},
+				"startup_trials": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MedianWindow,
+					"default": sweep.DefaultStartupTrials}, "How many earlier trials must have a value at a position before "+
+					"trials are stopped there."),
+				"warmup_steps": documented(object{"type": "integer", "minimum": 0, "default": 0},
+					"How many values a trial reports before it is judged."),
+			},
+		},
+		object{
+			"type": "object", "required": []string{"type"}, "properties": object{"type": object{"const": "hyperband"}},
+		},
+	}}, "Stops trials early whose metric is worse than that of others: {type: median} by the trials of earlier generations.")
 }
 
 // keysSchema describes the keys of a sweep file.
@@ -85,7 +105,7 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"requirements.txt or src/*.py: if one changes, trials run again."),
 		"project":         text("The project that programs see which log to W&B."),
 		"entity":          text("The entity that programs see which log to W&B."),
-		"early_terminate": object{"description": "A key of W&B that is not supported: all trials run to completion."},
+		"early_terminate": stoppingSchema(),
 		"parameters":      parameters,
 		"replicates": documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with "+
 			"the values 1 to k, which varies fastest. Trials that differ only in it are replicates of one grid point."),

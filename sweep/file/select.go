@@ -76,6 +76,7 @@ func (d *decoder) decodeMetric() {
 		d.fail(at(d.top["metric"].value), "metric", "needs the key name")
 	}
 	d.defaultGoal()
+	d.target = d.file.Spec.Select
 }
 
 // metric reads the name of a metric that the trainer has.

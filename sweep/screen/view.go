@@ -187,6 +187,9 @@ func (m *model) trialsView() (head, body []string) {
 			100*s.Share, s.State))
 		counts := fmt.Sprintf("%d running · %d failed · %d diverged", s.Counts.Running, s.Counts.Failed,
 			s.Counts.Diverged)
+		if s.Counts.Stopped > 0 {
+			counts += fmt.Sprintf(" · %d stopped", s.Counts.Stopped)
+		}
 		if s.Counts.Refused > 0 {
 			counts += fmt.Sprintf(" · %d refused", s.Counts.Refused)
 		}

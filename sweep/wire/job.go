@@ -29,6 +29,8 @@ type Job struct {
 	Script *sweep.Script `json:"script,omitempty"`
 	// Artifacts names the artifacts to be stored.
 	Artifacts []string `json:"artifacts,omitempty"`
+	// Stop is by what the trial is stopped early; nil if it runs to its end.
+	Stop *sweep.StopRule `json:"stop,omitempty"`
 }
 
 // VolatileSet returns Volatile as a set.
@@ -55,8 +57,8 @@ type jobMessage struct {
 func decodeJob(subject string, data []byte) (*Job, error) {
 	var m jobMessage
 	err := json.Unmarshal(data, &m)
-	if m.Version > Version {
-		return nil, &newerError{"job", m.Version, Version}
+	if m.Version > stoppedJobs {
+		return nil, &newerError{"job", m.Version, stoppedJobs}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("job: %w", err)
@@ -130,7 +132,11 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 		if err := CheckToken("sweep", id.Sweep); err != nil {
 			return tooLarge, fmt.Errorf("job of trial %s: %w", id, err)
 		}
-		data, err := json.Marshal(jobMessage{Version, jobs[i]})
+		m := jobMessage{Version, jobs[i]}
+		if m.Stop != nil {
+			m.Version = stoppedJobs
+		}
+		data, err := json.Marshal(m)
 		if err != nil {
 			return tooLarge, fmt.Errorf("job of trial %s: %w", id, err)
 		}

@@ -28,6 +28,10 @@ const Version = 2
 // sampledEvents is the version of messages of events that have curves.
 const sampledEvents = 3
 
+// stoppedJobs is the version of jobs that are stopped early: a worker that does not know them would run them to
+// their ends.
+const stoppedJobs = 3
+
 // EventsStream is the stream of events; each pool has a stream of jobs.
 const (
 	EventsStream     = "SWEEP_EVENTS"

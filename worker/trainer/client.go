@@ -146,7 +146,7 @@ func (c *client) send(ctx context.Context, request *sweep.TrainRequest) (call ui
 		DatasetDigest: request.DatasetDigest,
 		DataDir:       request.DataDir,
 		Points:        int64(request.Points),
-		Thinned:       true,
+		Thinned:       request.Thinned,
 		Checkpoint:    request.Checkpoint,
 		Script:        script,
 		Artifacts:     request.Artifacts,

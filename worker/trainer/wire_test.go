@@ -165,6 +165,7 @@ func TestFieldsOverTheWire(t *testing.T) {
 		},
 		DataDir:    "/data",
 		Points:     17,
+		Thinned:    true,
 		Checkpoint: []byte{0, 1, 255},
 		Script: &sweep.Script{
 			Program: "train.py", Command: []string{"${program}", "${args}"}, Files: []string{"a"}, Directory: "/d",
@@ -197,7 +198,6 @@ func TestFieldsOverTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Thinned = true // this worker takes thinned curves
 	if !reflect.DeepEqual(gotTrain, request) {
 		t.Errorf("request\n%+v, want\n%+v", gotTrain, request)
 	}

@@ -58,6 +58,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Retention", testRetention},
 		{"Artifacts", testArtifacts},
 		{"Executions", testExecutions},
+		{"Stopping", testStopping},
 		{"Some", testSome},
 		{"Reading", testReading},
 		{"Rows", testRows},
@@ -353,6 +354,7 @@ func (f *fixture) checkCounters(id string) {
 	counts := map[string]*int64{
 		"pending": &want.Pending, "queued": &want.Queued, "running": &want.Running,
 		"completed": &want.Completed, "failed": &want.Failed, "cancelled": &want.Cancelled,
+		"stopped": &want.Stopped,
 	}
 	for _, row := range f.rows(`SELECT state, count(*), sum(CASE WHEN diverged THEN 1 ELSE 0 END),
 		count(reused_from_index)

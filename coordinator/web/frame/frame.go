@@ -46,11 +46,13 @@ const (
 	Failed
 	Cancelled
 	Diverged
+	Stopped
 	states
 )
 
 // StateNames are the states' names, in their order.
-var StateNames = [states]string{"", "pending", "queued", "running", "completed", "failed", "cancelled", "diverged"}
+var StateNames = [states]string{"", "pending", "queued", "running", "completed", "failed", "cancelled", "diverged",
+	"stopped"}
 
 // String returns the state's name.
 func (s State) String() string { return StateNames[s] }

@@ -13,6 +13,7 @@ export const symbols = {
   queued: "◔",
   pending: "○",
   cancelled: "⊘",
+  stopped: "◼",
   waiting: "⏳",
   paused: "❚❚",
 };
@@ -27,6 +28,7 @@ export const states = [
   "failed",
   "running",
   "queued",
+  "stopped",
   "cancelled",
   "pending",
 ];
@@ -58,6 +60,7 @@ export const partsOf = (progress) => ({
   failed: progress.failed,
   running: progress.running,
   queued: progress.queued,
+  stopped: progress.stopped,
   cancelled: progress.cancelled,
   pending: progress.pending,
 });

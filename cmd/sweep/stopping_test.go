@@ -1,0 +1,88 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// stoppedSweeps are sweeps that stop trials early, of the built-in trainer and of a program.
+var stoppedSweeps = map[string]string{
+	"builtin.yaml": `
+early_terminate: {type: median, startup_trials: 2, warmup_steps: 1}
+batch: 4
+parameters:
+  dataset: {value: generated-cbf}
+  model: {values: [rnn, lstm]}
+  lr: {values: [1e-2, 1e-5, 3e-3, 1e-4, 1e-3, 1e-6]}
+  epochs: {value: 20}
+`,
+	"script.yaml": `
+program: train.py
+early_terminate: {type: median, startup_trials: 3}
+metric: {name: accuracy, goal: maximize}
+batch: 4
+parameters:
+  level: {values: [0.5, 0.25, 0.75, 0.125, 0.625, 0.375, 0.875, 0.3125, 0.6875, 0.1875, 0.5625, 0.4375]}
+`,
+	"train.py": `
+import time, wandb
+run = wandb.init()
+level = run.config.level
+for step in range(12):
+    wandb.log({"accuracy": level * (1 - 1 / (step + 2)), "other": step})
+    time.sleep(0.002)
+run.summary["done"] = 1
+`,
+}
+
+// The same trials of real trainers stop, with the same curves, on one slot and on four. A stopped trial has its reason and
+// the samples up to there, nowhere counts as a failure, is not retried, and runs again where a completed one is reused.
+func TestStoppedSweeps(t *testing.T) {
+	fullOnly(t)
+	pythonFirst(t)
+	dir := folder(t, stoppedSweeps)
+	for _, name := range []string{"builtin.yaml", "script.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := ""
+			for _, slots := range []string{"1", "4"} {
+				home := t.TempDir()
+				ask := func(args ...string) string {
+					t.Helper()
+					stdout, stderr, code := output(t, home, args...)
+					if code != 0 {
+						t.Fatalf("%v: exit code %d: %s", args, code, stderr)
+					}
+					return stdout + stderr
+				}
+				if told := ask("run", filepath.Join(dir, name), "--slots", slots); !strings.Contains(told, " stopped early") ||
+					!strings.Contains(told, " 0 failed") {
+					t.Errorf("it says %s", told)
+				}
+				all := "SELECT r.trial_index, state, digest, error, summary, count(step) AS samples, max(step) AS last FROM " +
+					"results AS r LEFT JOIN curves AS c ON c.sweep_id = r.sweep_id AND c.trial_index = r.trial_index " +
+					"WHERE r.sweep_id = (SELECT %s(sweep_id) FROM sweeps) GROUP BY 1, 2, 3, 4, 5 ORDER BY 1"
+				got := ask("sql", strings.Replace(all, "%s", "max", 1), "--format", "csv")
+				if want == "" {
+					want = got
+				}
+				if got != want || strings.Count(got, ",stopped,") < 2 ||
+					strings.Count(got, ",completed,") < 4 {
+					t.Errorf("on %s slots:\n%s\nwant\n%s", slots, got, want)
+				}
+				if stopped := ask("trials", "--state", "stopped", "--json"); strings.Count(stopped, "\n") !=
+					strings.Count(got, ",stopped,") || !strings.Contains(stopped, "the median of ") {
+					t.Errorf("stopped trials:\n%s", stopped)
+				}
+				if told := ask("retry", "latest"); !strings.Contains(told, "0 trials") {
+					t.Errorf("retry: %s", told)
+				}
+				ask("run", filepath.Join(dir, name), "--slots", "4")
+				if again := ask("sql", strings.Replace(all, "%s", "max", 1), "--format", "csv"); again != got {
+					t.Errorf("again:\n%s\nwant\n%s", again, got)
+				}
+			}
+		})
+	}
+}

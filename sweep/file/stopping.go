@@ -1,0 +1,107 @@
+package file
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"sweep/sweep"
+)
+
+// stoppingTypes are the values of early_terminate.type.
+var stoppingTypes = []string{"median", "hyperband"}
+
+// median is how trials are stopped by the median, nil if they are not.
+func (d *decoder) median() *sweep.Median {
+	if s := d.file.Spec.Stopping; s != nil {
+		return s.Median
+	}
+	return nil
+}
+
+// decodeStopping decodes by what trials are stopped early.
+func (d *decoder) decodeStopping() {
+	entries, ok := d.section("early_terminate")
+	if !ok {
+		return
+	}
+	where := d.top["early_terminate"].where
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.key == "type" })
+	if i < 0 {
+		d.fail(where, "early_terminate", "needs the key type, as in {type: median}")
+		return
+	}
+	typed := at(entries[i].value)
+	kind, ok := d.text(entries[i].value, "early_terminate.type")
+	if !ok {
+		return
+	}
+	entries = slices.Delete(slices.Clone(entries), i, i+1)
+	switch kind {
+	case "median":
+		d.decodeMedian(entries)
+	case "hyperband":
+		d.note(where, "early_terminate", "hyperband is not supported: all trials run to completion; {type: median} "+
+			"stops trials")
+	default:
+		d.failName(typed, "early_terminate.type", fmt.Sprintf("must be median or hyperband, not %s",
+			shorten(kind)), kind, stoppingTypes)
+	}
+}
+
+// decodeMedian decodes the keys of {type: median}.
+func (d *decoder) decodeMedian(entries []entry) {
+	median := &sweep.Median{Batch: sweep.DefaultBatch, StartupTrials: sweep.DefaultStartupTrials}
+	for _, e := range entries {
+		path := join("early_terminate", e.key)
+		switch e.key {
+		case "startup_trials":
+			median.StartupTrials, _ = d.integer(e.value, path, 1, sweep.MedianWindow)
+		case "warmup_steps":
+			median.WarmupSteps, _ = d.integer(e.value, path, 0, 1<<53)
+		default:
+			d.failName(e.where, clip(path), "is not a key of {type: median}", e.key, []string{"type", "startup_trials",
+				"warmup_steps"})
+		}
+	}
+	d.file.Spec.Stopping = &sweep.Stopping{Median: median}
+}
+
+// checkStopping finds the metric by which trials are stopped: that of the key metric, else that of select. The trainer
+// must report it while it trains.
+func (d *decoder) checkStopping() {
+	stopping := d.file.Spec.Stopping
+	if stopping == nil {
+		return
+	}
+	by := d.target
+	if by.By == "" {
+		by = d.file.Spec.Select
+	}
+	if d.description != nil {
+		by = by.Filled(d.description)
+	}
+	where := d.top["early_terminate"].where
+	stopping.Metric, stopping.Goal = by.By, cmp.Or(by.Goal, sweep.Minimize)
+	switch {
+	case by.By == "" && (d.description != nil || d.script()):
+		d.fail(where, "early_terminate", "needs the metric that is to be small or large, as in metric: {name: loss, goal: "+
+			"minimize}")
+	case d.description != nil:
+		if m := d.description.Metric(by.By); m != nil && !m.Curve {
+			d.fail(where, "early_terminate", "trainer %s reports %s only at the end of a trial, which is too late to stop "+
+				"it%s", d.description.Name, by.By, d.curves())
+		}
+	}
+}
+
+// curves names metrics by which trials of the trainer could be stopped.
+func (d *decoder) curves() string {
+	for _, m := range d.description.Metrics {
+		if m.Curve && m.Goal != "" {
+			return fmt.Sprintf("; %s is reported during training, as in metric: {name: %s, goal: %s}", m.Name, m.Name,
+				m.Goal)
+		}
+	}
+	return "; no metric of it has steps"
+}

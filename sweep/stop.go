@@ -1,0 +1,185 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Stopping is how trials are stopped early (early_terminate).
+type Stopping struct {
+	// Metric is compared, and Goal is Minimize or Maximize.
+	Metric string  `json:"metric"`
+	Goal   string  `json:"goal"`
+	Median *Median `json:"median,omitempty"`
+}
+
+// Median stops a trial at a value of the metric at which its best value so far is worse than the
+// median of the values that earlier trials have at the same position. Trials run in generations,
+// and the earlier ones are those of the generations before: so which trials stop, and where, depends
+// on their values alone.
+type Median struct {
+	// Batch is the number of points of a generation, each with all its replicates.
+	Batch int64 `json:"batch"`
+	// StartupTrials is how many earlier trials must have a value at a position before it is judged.
+	StartupTrials int64 `json:"startup_trials"`
+	// WarmupSteps is how many values a trial reports before it is judged.
+	WarmupSteps int64 `json:"warmup_steps"`
+}
+
+// DefaultStartupTrials is the default of Median.StartupTrials.
+const DefaultStartupTrials = 5
+
+// MedianWindow is how many earlier trials, the last ones by index, a median is of at most.
+const MedianWindow = 1000
+
+// StopPosition returns position i of those at which values are recorded and judged, from 0 on, as a
+// number of values: every value up to the 32nd, every second one up to the 64th, every fourth up to the
+// 128th, and so on.
+func StopPosition(i int) int64 {
+	const every = 32
+	if i < every {
+		return int64(i) + 1
+	}
+	octave, place := (i-every)/(every/2), (i-every)%(every/2)
+	return (every + 2*int64(place+1)) << octave
+}
+
+// StopRule is what a worker needs to know to stop a trial early.
+type StopRule struct {
+	Metric string `json:"metric"`
+	Goal   string `json:"goal"`
+	// Generation is that of the trial, from 1 on.
+	Generation int64 `json:"generation,omitempty"`
+	// Limits are in the order of their positions.
+	Limits []StopLimit `json:"limits,omitempty"`
+}
+
+// StopLimit stops a trial whose best value so far is worse than Value when it has reported At values.
+type StopLimit struct {
+	At    int64   `json:"at"`
+	Value float64 `json:"value"`
+	// Trials is how many trials Value is the median of.
+	Trials int `json:"trials"`
+}
+
+// Marks are the values of a metric at the positions of StopPosition, as far as the trial got. A value
+// that is not finite is not counted.
+type Marks struct {
+	Metric string    `json:"metric"`
+	Values []float32 `json:"values"`
+}
+
+// Watch applies a StopRule to the values of a trial as they are reported.
+type Watch struct {
+	rule  *StopRule
+	marks Marks
+	// count is how many values were reported, best the best of them.
+	count int64
+	best  float32
+	// next is the limit that comes next.
+	next int
+}
+
+// NewWatch returns a Watch for a trial that has reported nothing yet.
+func NewWatch(rule *StopRule) *Watch {
+	return &Watch{rule: rule, marks: Marks{Metric: rule.Metric}}
+}
+
+// Marks are those of the values so far.
+func (w *Watch) Marks() *Marks { return &w.marks }
+
+// Cut takes a batch of samples, which are all since the last call. If the trial is to stop it returns why, and the
+// batch up to there: to the sample that is judged, and of other metrics to its step.
+func (w *Watch) Cut(batch []Curve) (kept []Curve, reason string) {
+	for i, c := range batch {
+		if c.Metric != w.rule.Metric {
+			continue
+		}
+		for j, step := range c.Steps {
+			if reason := w.add(step, c.Values[j]); reason != "" {
+				return cut(batch, i, j), reason
+			}
+		}
+	}
+	return batch, ""
+}
+
+// cut returns the batch up to sample j of curve i.
+func cut(batch []Curve, i, j int) []Curve {
+	step := batch[i].Steps[j]
+	kept := make([]Curve, 0, len(batch))
+	for k, c := range batch {
+		n := 0
+		switch {
+		case k == i:
+			n = j + 1
+		case c.Metric != batch[i].Metric:
+			if n = slices.IndexFunc(c.Steps, func(s int64) bool { return s > step }); n < 0 {
+				n = len(c.Steps)
+			}
+		case k < i:
+			n = len(c.Steps)
+		}
+		c.Steps, c.Values = c.Steps[:n], c.Values[:n]
+		if n > 0 {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// add takes the next value of the metric and returns why the trial is to stop, "" if it is not.
+func (w *Watch) add(step int64, value float32) (reason string) {
+	if v := float64(value); math.IsNaN(v) || math.IsInf(v, 0) {
+		return ""
+	}
+	w.count++
+	selection := Select{Goal: w.rule.Goal}
+	if w.count == 1 || selection.Better(float64(value), float64(w.best)) {
+		w.best = value
+	}
+	if w.count == StopPosition(len(w.marks.Values)) {
+		w.marks.Values = append(w.marks.Values, value)
+	}
+	if w.next == len(w.rule.Limits) || w.count < w.rule.Limits[w.next].At {
+		return ""
+	}
+	limit := &w.rule.Limits[w.next]
+	w.next++
+	if !selection.Better(limit.Value, float64(w.best)) {
+		return ""
+	}
+	best, than := fmt.Sprintf("%s %s", w.rule.Metric, ShortFloat(w.best)), "above"
+	if w.count > 1 {
+		best = fmt.Sprintf("the best %s up to there, %s,", w.rule.Metric, ShortFloat(w.best))
+	}
+	if w.rule.Goal == Maximize {
+		than = "below"
+	}
+	return fmt.Sprintf("stopped at value %d, step %d: %s is %s %s, the median of %s before generation %d", w.count, step,
+		best, than, strconv.FormatFloat(limit.Value, 'g', 9, 64), CountText(int64(limit.Trials), "trial"),
+		w.rule.Generation)
+}
+
+// ShortFloat writes a value in single precision with as few digits as distinguish it.
+func ShortFloat(v float32) string { return strconv.FormatFloat(float64(v), 'g', -1, 32) }
+
+// Widen returns the number that is written as ShortFloat writes a value: 0.1 for the single precision's 0.1.
+func Widen(v float32) float64 {
+	wide, _ := strconv.ParseFloat(ShortFloat(v), 64) // it is a number, or NaN or infinite
+	return wide
+}
+
+// Generation is the number of trials of a generation of a spec with Median, replicates included.
+func (m *Median) Generation(spec *Spec) int64 {
+	n := len(spec.Axes)
+	if n == 0 || spec.Random != nil && !spec.Random.Replicated {
+		return m.Batch
+	}
+	if last := spec.Axes[n-1]; len(last.Parameters) == 1 && last.Parameters[0].Name == SeedParameter {
+		return m.Batch * last.Len()
+	}
+	return m.Batch
+}
