@@ -33,7 +33,7 @@ func newActiveSweep(record *sweep.SweepRecord) *activeSweep {
 // open opens a grid.
 func (a *activeSweep) open(ordinal int) (err error) {
 	submission := &a.record.Grids[ordinal].Submission
-	if random := submission.Spec.Random; random != nil && random.Bayes != nil && a.searches[ordinal] == nil {
+	if submission.Spec.ByResults() && a.searches[ordinal] == nil {
 		if a.searches[ordinal], err = newSearch(submission); err != nil {
 			return err
 		}

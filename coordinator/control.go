@@ -113,7 +113,11 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 			"and raise that of the sweep with \"sweep budget\"", record.ID)
 	}
 	for _, spec := range []*sweep.Spec{&record.Grids[0].Submission.Spec, &submission.Spec} {
-		if spec.Random != nil && spec.Random.Bayes != nil {
+		if spec.Race != nil {
+			return 0, fmt.Errorf("extending sweep %s: a race is a sweep of its own: submit the file as one; it reuses "+
+				"the results of equal trials", record.ID)
+		}
+		if spec.ByResults() {
 			return 0, fmt.Errorf("extending sweep %s: a search by results (method: bayes) is a sweep of its own: "+
 				"submit the file as one; with a larger run_cap it has the same first trials and reuses their "+
 				"results", record.ID)
@@ -147,9 +151,12 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 	if err != nil {
 		return nil, fmt.Errorf("expanding the grid of %s: %w", submission.Spec.Name, err)
 	}
-	if random := submission.Spec.Random; random != nil && random.Bayes != nil &&
-		submission.Spec.Select.Filled(&submission.Description).By == "" {
-		return nil, fmt.Errorf("expanding the grid of %s: method: bayes needs the metric that is to be small or "+
+	objective := submission.Spec.Select.Filled(&submission.Description).By
+	if submission.Spec.Race != nil {
+		objective = submission.Spec.Race.Filled(submission.Spec.Select, &submission.Description).By
+	}
+	if submission.Spec.ByResults() && objective == "" {
+		return nil, fmt.Errorf("expanding the grid of %s: method: bayes and race need the metric that is to be small or "+
 			"large, as in metric: {name: loss, goal: minimize}", submission.Spec.Name)
 	}
 	if err := wire.CheckToken("pool", submission.Spec.Pool); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"sweep/coordinator/schedule"
 	"sweep/sweep"
+	"sweep/sweep/policy"
 )
 
 // expansionError means that a stored grid cannot be expanded. The fault is the sweep's, not the
@@ -37,7 +38,7 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.Cl
 		var progress *schedule.Search
 		var err error
 		if a.searches[i] != nil {
-			var chosen []sweep.Parameters
+			var chosen []policy.Point
 			if chosen, progress, err = s.generation(ctx, a, i, known); err != nil || chosen == nil {
 				return progress, err
 			}
@@ -83,10 +84,10 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.Cl
 }
 
 // numbered yields points with their indices, from one on.
-func numbered(from int64, points []sweep.Parameters) iter.Seq2[int64, sweep.Parameters] {
+func numbered(from int64, points []policy.Point) iter.Seq2[int64, sweep.Parameters] {
 	return func(yield func(int64, sweep.Parameters) bool) {
 		for i, point := range points {
-			if !yield(from+int64(i), point) {
+			if !yield(from+int64(i), point.Parameters) {
 				return
 			}
 		}

@@ -15,38 +15,48 @@ import (
 // time that it takes grows with the trials. What it knows are the trials in the database. If the
 // coordinator is killed, its successor chooses the same points, or finds them written.
 type search struct {
-	policy *policy.TPE
-	// objective has the metric and its goal.
-	objective sweep.Select
+	policy searchPolicy
 	// choosing means that chosen will have a choice. Only the scheduler's goroutine uses it.
 	choosing bool
 	chosen   chan choice
 }
 
+// searchPolicy decides about the trials of a sweep, a generation at a time.
+type searchPolicy interface {
+	// Objective is the metric by which it decides.
+	Objective() sweep.Select
+	// Generation is the number of the generation after some trials, from 0.
+	Generation(trials int64) int64
+	// Next returns the generation after some trials, which have ended.
+	Next(ctx context.Context, trials []policy.Trial) ([]policy.Point, error)
+}
+
 // choice are the points after the first from ones of a grid.
 type choice struct {
 	from   int64
-	points []sweep.Parameters
+	points []policy.Point
 	err    error
 }
 
+// newSearch returns the search of a submission by results.
 func newSearch(submission *sweep.Submission) (*search, error) {
-	p, err := policy.NewTPE(&submission.Spec, &submission.Description)
-	if err != nil {
-		return nil, err
+	s := &search{chosen: make(chan choice, 1)}
+	var err error
+	if submission.Spec.Race != nil {
+		s.policy, err = policy.NewRace(&submission.Spec, &submission.Description)
+	} else {
+		s.policy, err = policy.NewTPE(&submission.Spec, &submission.Description)
 	}
-	return &search{policy: p, objective: submission.Spec.Select.Filled(&submission.Description),
-		chosen: make(chan choice, 1)}, nil
+	return s, err
 }
 
 // generation returns the next trials of a grid whose points results choose, and how far the search
 // is. There are none yet if trials before them have not ended, by the classes of the sweep's backlog, or
 // while they are being chosen.
 func (s *scheduler) generation(ctx context.Context, a *activeSweep, ordinal int,
-	classes []sweep.ClassBacklog) ([]sweep.Parameters, *schedule.Search, error) {
+	classes []sweep.ClassBacklog) ([]policy.Point, *schedule.Search, error) {
 	g, own := &a.record.Grids[ordinal], a.searches[ordinal]
-	size := own.policy.Generation()
-	progress := &schedule.Search{Generation: (g.Cursor + size - 1) / size}
+	progress := &schedule.Search{Generation: own.policy.Generation(g.Cursor)}
 	if own.choosing {
 		select {
 		case c := <-own.chosen:
@@ -78,8 +88,8 @@ func (s *scheduler) generation(ctx context.Context, a *activeSweep, ordinal int,
 
 // choose returns the trials that follow the first from trials of a grid; none if one of these has been retried
 // meanwhile.
-func (s *scheduler) choose(ctx context.Context, own *search, id string, first, from int64) ([]sweep.Parameters, error) {
-	trials := make([]policy.Trial, 0, from)
+func (s *scheduler) choose(ctx context.Context, own *search, id string, first, from int64) ([]policy.Point, error) {
+	trials, objective := make([]policy.Trial, 0, from), own.policy.Objective()
 	ended := true
 	err := s.store.Rows(ctx, id, first, first+from, func(row *sweep.TrialRow) error {
 		trial := policy.Trial{Value: math.NaN()}
@@ -93,7 +103,7 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first, f
 			if err := json.Unmarshal(row.Summary, &summary); err != nil {
 				return &expansionError{fmt.Errorf("summary of trial %d: %w", row.Index, err)}
 			}
-			if value, ok := summary[own.objective.By]; ok && own.objective.Goal == sweep.Maximize {
+			if value, ok := summary[objective.By]; ok && objective.Goal == sweep.Maximize {
 				trial.Value = -value
 			} else if ok {
 				trial.Value = value

@@ -86,6 +86,9 @@ func NewGrid(spec *Spec) (*Grid, error) {
 		g.count = min(g.count, spec.Cap)
 	}
 	g.known = g.count
+	if spec.Race != nil {
+		return g, g.checkRace(spec)
+	}
 	return g, nil
 }
 

@@ -85,6 +85,8 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 		return nil, err
 	}
 	switch {
+	case spec.Race != nil:
+		return nil, g.checkRace(spec)
 	case spec.Cap <= 0:
 		return nil, ErrEndless
 	case len(spec.Exclude) > 0:

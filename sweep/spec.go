@@ -23,8 +23,8 @@ type Spec struct {
 	Memory int64 `json:"memory,omitempty"`
 	// Priority orders active sweeps, larger first.
 	Priority int `json:"priority,omitempty"`
-	// Axes span the grid in file order, the first varying slowest. Replicates are the last axis,
-	// a parameter "seed" with the values 1..k.
+	// Axes span the grid in file order, the first varying slowest. Replicates are the last axis, with Race
+	// the first one: a parameter "seed" with the values 1..k.
 	Axes []Axis `json:"axes"`
 	// Conditions say where a parameter exists.
 	Conditions []Condition `json:"when,omitempty"`
@@ -36,6 +36,8 @@ type Spec struct {
 	Random *Random `json:"random,omitempty"`
 	// Stopping stops trials early; nil lets all run to their ends.
 	Stopping *Stopping `json:"early_terminate,omitempty"`
+	// Race stops running replicates of points that cannot be the best; nil runs all.
+	Race *Race `json:"race,omitempty"`
 	// Script is what is run for each trial of ScriptTrainer.
 	Script *Script `json:"script,omitempty"`
 	Select Select  `json:"select"`
@@ -229,3 +231,7 @@ type Limits struct {
 	Artifact  int64 `json:"artifact,omitempty"`
 	Artifacts int64 `json:"artifacts,omitempty"`
 }
+
+// ByResults reports whether results decide about trials of the sweep before they are written, so that these are
+// written in generations: one when all trials before it have ended.
+func (s *Spec) ByResults() bool { return s.Random != nil && s.Random.Bayes != nil || s.Race != nil }

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -97,7 +98,7 @@ var (
 	keys = []string{
 		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
 		"zip", "when", "exclude", "run_cap", "select", "limits", "budget", "artifacts", "requires",
-		"program", "command", "files", "project", "entity", "seed", "batch", "early_terminate",
+		"program", "command", "files", "project", "entity", "seed", "batch", "early_terminate", "race",
 	}
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
 )
@@ -181,6 +182,7 @@ func (d *decoder) decode(data []byte) {
 	d.decodeParameters()
 	d.decodeReplicates()
 	d.decodeSelect()
+	d.decodeRace()
 	d.checkObjective()
 	d.checkStopping()
 	if groups := d.decodeZip(); len(d.errors) == 0 {
@@ -208,6 +210,10 @@ func (d *decoder) decode(data []byte) {
 			d.note(d.file.parameters, "parameters", "points that differ only in parameters which do not apply are "+
 				"not told from each other: there are too many combinations")
 		}
+	}
+	if refused, ok := errors.AsType[*sweep.RaceError](err); ok {
+		d.fail(d.top["race"].where, "race", "%s", refused.Problem)
+		return
 	}
 	if err != nil {
 		d.add(d.file.locate(err))

@@ -134,6 +134,17 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 					"own goal."),
 			},
 		}, "How tables, the live view and best_trials select the result of each group."),
+		"race": documented(object{
+			"type": "object", "additionalProperties": false,
+			"properties": object{
+				"by": documented(metricName, "The metric by which grid points are compared; by default that of select."),
+				"goal": documented(goal, "Whether a small or a large value is good; by default the goal of select or of "+
+					"the metric."),
+				"confidence": documented(object{"type": "number", "minimum": 0.5, "exclusiveMaximum": 1,
+					"default": sweep.DefaultConfidence}, "1 minus the level of the tests."),
+			},
+		}, "Runs one replicate of all grid points, then the next, and skips further replicates of points that are no "+
+			"longer likely to be the best of their group."),
 		"limits": documented(object{
 			"type": "object", "additionalProperties": false,
 			"properties": limitsSchema(),

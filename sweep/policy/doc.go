@@ -16,4 +16,13 @@ type Trial struct {
 	// Value is the metric, NaN if there is none: the trial failed, was cancelled or diverged. A smaller
 	// one is better.
 	Value float64
+	// Skipped is why the trial was not run, if it was not.
+	Skipped string
+}
+
+// Point is a point of the next generation.
+type Point struct {
+	sweep.Parameters
+	// Skip is why its trial is not run, "" if it is.
+	Skip string
 }

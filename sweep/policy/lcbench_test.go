@@ -324,7 +324,7 @@ func (s *surrogate) search(t testing.TB, task string, spec *sweep.Spec, batch in
 			return best
 		}
 		for _, p := range next {
-			trials = append(trials, Trial{p, -note(p)})
+			trials = append(trials, Trial{Parameters: p.Parameters, Value: -note(p.Parameters)})
 		}
 	}
 }

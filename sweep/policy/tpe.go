@@ -22,10 +22,11 @@ import (
 // J. Bergstra et al., Algorithms for hyper-parameter optimization, NeurIPS 2011; S. Watanabe,
 // Tree-structured Parzen estimator: understanding its algorithm components, 2023.
 type TPE struct {
-	space *space
-	grid  *sweep.Grid
-	seed  uint64
-	batch int64
+	space     *space
+	grid      *sweep.Grid
+	seed      uint64
+	batch     int64
+	objective sweep.Select
 	// seeds are the values of the last axis if each point is taken with all of them.
 	seeds *sweep.AxisParameter
 }
@@ -43,7 +44,7 @@ func NewTPE(spec *sweep.Spec, description *sweep.Description) (*TPE, error) {
 		return nil, fmt.Errorf("sweep %s has no search by results", spec.Name)
 	}
 	t := &TPE{space: newSpace(spec, description), grid: grid, seed: uint64(spec.Random.Seed),
-		batch: spec.Random.Bayes.Batch}
+		batch: spec.Random.Bayes.Batch, objective: spec.Select.Filled(description)}
 	if spec.Random.Replicated {
 		t.seeds = &spec.Axes[len(spec.Axes)-1].Parameters[0]
 	}
@@ -58,8 +59,14 @@ func (t *TPE) replicates() int64 {
 	return t.seeds.Values.Len()
 }
 
-// Generation is the number of trials of a generation; the last one may have fewer.
-func (t *TPE) Generation() int64 { return t.batch * t.replicates() }
+// Objective is the metric that is to be small or large.
+func (t *TPE) Objective() sweep.Select { return t.objective }
+
+// Generation is the number of the generation after some trials, from 0.
+func (t *TPE) Generation(trials int64) int64 { return (trials + t.size() - 1) / t.size() }
+
+// size is the number of trials of a generation; the last one may have fewer.
+func (t *TPE) size() int64 { return t.batch * t.replicates() }
 
 // Count is the number of trials.
 func (t *TPE) Count() int64 { return t.grid.Count() }
@@ -74,9 +81,9 @@ type observation struct {
 // Next returns the trials of the generation after some, which are all before it, in order of index,
 // replicates next to each other. There is none after the last. The value of a point is the mean over its
 // replicates; if one of them has none, the point is worse than all others. The error is that of ctx.
-func (t *TPE) Next(ctx context.Context, trials []Trial) (next []sweep.Parameters, err error) {
+func (t *TPE) Next(ctx context.Context, trials []Trial) (next []Point, err error) {
 	from := int64(len(trials))
-	until := min(from+t.Generation(), t.Count())
+	until := min(from+t.size(), t.Count())
 	var observations []observation
 	replicates := int(t.replicates())
 	for i := 0; i+replicates <= len(trials); i += replicates {
@@ -97,7 +104,7 @@ func (t *TPE) Next(ctx context.Context, trials []Trial) (next []sweep.Parameters
 				if err != nil {
 					return nil, err
 				}
-				next = append(next, point)
+				next = append(next, Point{Parameters: point})
 			}
 			continue
 		}
@@ -108,7 +115,7 @@ func (t *TPE) Next(ctx context.Context, trials []Trial) (next []sweep.Parameters
 			if t.seeds != nil {
 				trial[t.seeds.Name] = t.seeds.Values.At(r)
 			}
-			next = append(next, trial)
+			next = append(next, Point{Parameters: trial})
 		}
 	}
 	return next, nil

@@ -71,12 +71,12 @@ func run(t *testing.T, spec *sweep.Spec, value func(index int, p sweep.Parameter
 		if len(next) == 0 {
 			return points
 		}
-		if want := min(search.Generation(), spec.Cap-int64(len(points))); int64(len(next)) != want {
+		if want := min(search.size(), spec.Cap-int64(len(points))); int64(len(next)) != want {
 			t.Fatalf("%d trials after %d, want %d", len(next), len(points), want)
 		}
 		for _, p := range next {
-			trials = append(trials, Trial{p, value(len(points), p)})
-			points = append(points, p)
+			trials = append(trials, Trial{Parameters: p.Parameters, Value: value(len(points), p.Parameters)})
+			points = append(points, p.Parameters)
 		}
 	}
 }
@@ -177,7 +177,8 @@ func TestResolvedParameters(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(again, next) {
 			t.Fatalf("generation %d has other points after resolved trials: %v", i/8, err)
 		}
-		for _, p := range next {
+		for _, point := range next {
+			p := point.Parameters
 			full, err := description.Resolve(p)
 			if err != nil {
 				t.Fatal(err)
@@ -187,7 +188,8 @@ func TestResolvedParameters(t *testing.T) {
 			}
 			coerced := p.Clone()
 			coerced["written"] = full["written"]
-			plain, resolved = append(plain, Trial{coerced, loss(p)}), append(resolved, Trial{full, loss(p)})
+			plain, resolved = append(plain, Trial{Parameters: coerced, Value: loss(p)}),
+				append(resolved, Trial{Parameters: full, Value: loss(p)})
 		}
 	}
 }
