@@ -35,6 +35,8 @@ type Grid struct {
 	removed []Removal
 	// random draws the points of a random search; nil for a grid.
 	random *sampler
+	// ladder has the points of Spec.Halving.
+	ladder *ladder
 }
 
 // Removal says at how many points conditions remove a parameter.
@@ -55,6 +57,9 @@ const (
 // axes. Errors are ErrNoPoint, ErrTooManyPoints and ErrEndless, wrapped, and *ParameterError for
 // bad parameters and conditions. With Spec.Random the points are draws and may repeat.
 func NewGrid(spec *Spec) (*Grid, error) {
+	if spec.Halving != nil {
+		return newHalvedGrid(spec)
+	}
 	if spec.Random != nil {
 		return newRandomGrid(spec)
 	}
@@ -271,8 +276,8 @@ func (g *Grid) excluded(digits []int64, present []bool) bool {
 // Count is the number of points.
 func (g *Grid) Count() int64 { return g.count }
 
-// Known is how many points do not depend on results: all but for Random.Bayes, which has At and All
-// draw the others as if there were no results.
+// Known is how many points do not depend on results: all but for Random.Bayes and Halving, with which At
+// and All have the others as if there were no results.
 func (g *Grid) Known() int64 { return g.known }
 
 // Product is the number of combinations of all values, before conditions,
@@ -287,7 +292,10 @@ func (g *Grid) At(index int64) (Parameters, error) {
 	if index < 0 || index >= g.count {
 		return nil, fmt.Errorf("point %d: the grid has the points 0 to %d: %w", index, g.count-1, ErrNotFound)
 	}
-	if g.random != nil {
+	switch {
+	case g.ladder != nil:
+		return g.ladder.at(index)
+	case g.random != nil:
 		return g.random.at(index), nil
 	}
 	var digitArray [32]int64

@@ -36,6 +36,8 @@ type Spec struct {
 	Random *Random `json:"random,omitempty"`
 	// Stopping stops trials early; nil lets all run to their ends.
 	Stopping *Stopping `json:"early_terminate,omitempty"`
+	// Halving runs trials in rungs; nil runs each to its end.
+	Halving *Halving `json:"halving,omitempty"`
 	// Race stops running replicates of points that cannot be the best; nil runs all.
 	Race *Race `json:"race,omitempty"`
 	// Script is what is run for each trial of ScriptTrainer.
@@ -234,4 +236,6 @@ type Limits struct {
 
 // ByResults reports whether results decide about trials of the sweep before they are written, so that these are
 // written in generations: one when all trials before it have ended.
-func (s *Spec) ByResults() bool { return s.Random != nil && s.Random.Bayes != nil || s.Race != nil }
+func (s *Spec) ByResults() bool {
+	return s.Random != nil && s.Random.Bayes != nil || s.Race != nil || s.Halving != nil
+}
