@@ -42,10 +42,13 @@ type choice struct {
 func newSearch(submission *sweep.Submission) (*search, error) {
 	s := &search{chosen: make(chan choice, 1)}
 	var err error
-	if submission.Spec.Race != nil {
-		s.policy, err = policy.NewRace(&submission.Spec, &submission.Description)
-	} else {
-		s.policy, err = policy.NewTPE(&submission.Spec, &submission.Description)
+	switch spec := &submission.Spec; {
+	case spec.Race != nil:
+		s.policy, err = policy.NewRace(spec, &submission.Description)
+	case spec.Halving != nil:
+		s.policy, err = policy.NewHalving(spec, &submission.Description)
+	default:
+		s.policy, err = policy.NewTPE(spec, &submission.Description)
 	}
 	return s, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -71,49 +72,92 @@ func (b *bench) found(id string) string {
 	return text.String()
 }
 
-// A search has the same trials with any number of slots, on both databases, and if the coordinator ends in
-// between. They are near the best point in the end.
+// halvingSubmission halves the points of a random search with two replicates each.
+func halvingSubmission() *sweep.Submission {
+	s := searchSubmission()
+	s.Description.Parameters = append(s.Description.Parameters, sweep.ParameterSchema{Name: "epochs",
+		Type: sweep.IntegerType, Default: int64(9)})
+	s.Spec.Random.Bayes, s.Spec.Halving = nil, sweep.NewHalving("epochs", 1, 9, 3, 0)
+	return s
+}
+
+// TestSearch runs searches of all kinds with several numbers of slots, on both databases, and ends the coordinator in
+// between: each has the same trials.
 func TestSearch(t *testing.T) {
-	want := ""
-	for _, kind := range []string{"SQLite, 1", "SQLite, 4", "SQLite, 16", "Postgres, 4"} {
-		var b *bench
-		var slots int
-		database := kind[:strings.Index(kind, ",")]
-		if _, err := fmt.Sscanf(kind[len(database):], ", %d", &slots); err != nil {
-			t.Fatal(err)
-		}
-		if b = newBench(t); database == "Postgres" {
-			b.use(postgrestest.Start(t).Database(t))
-		}
-		c, stop := b.start(Options{Page: 5})
-		b.searcher(slots).start()
-		id := b.submit(c, searchSubmission())
-		for _, done := range []int64{7, 20, 40} {
-			b.until("some trials to end", func() bool { return b.progress(id).Done() >= done })
-			stop()
-			c, stop = b.start(Options{Page: 5})
-		}
-		b.finish(c, id)
-		got := b.found(id)
-		if want == "" {
-			want = got
-		}
-		if got != want {
-			t.Errorf("%s: other trials:\n%s\nwant\n%s", kind, got, want)
-		}
+	for _, test := range []struct {
+		name       string
+		submission func() *sweep.Submission
+		trials     int
+		check      func(t *testing.T, lines []string)
+	}{
+		{"bayes", searchSubmission, 60, func(t *testing.T, lines []string) {
+			near := 0
+			for _, line := range lines[40:] {
+				if strings.Contains(line, `"x":2,"y":0.`) {
+					near++
+				}
+			}
+			if near < 12 {
+				t.Errorf("of the last 20 trials %d are near the best", near)
+			}
+		}},
+		{"halving", halvingSubmission, 60 + 20 + 8, func(t *testing.T, lines []string) {
+			last := 0
+			for _, line := range lines {
+				if strings.Contains(line, `"epochs":9,`) {
+					last++
+				}
+			}
+			if last != 8 {
+				t.Errorf("%d trials have all epochs", last)
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			want := ""
+			for _, kind := range []string{"SQLite, 1", "SQLite, 4", "SQLite, 16", "Postgres, 4"} {
+				got := interrupted(t, kind, test.submission())
+				if want == "" {
+					want = got
+				}
+				if got != want {
+					t.Errorf("%s: other trials:\n%s\nwant\n%s", kind, got, want)
+				}
+			}
+			lines := strings.Split(strings.TrimSpace(want), "\n")
+			if len(lines) != test.trials {
+				t.Fatalf("%d trials:\n%s", len(lines), want)
+			}
+			test.check(t, lines)
+			if failed := strings.Count(want, " failed "); failed == 0 || failed > test.trials/3 || t.Failed() {
+				t.Errorf("%d of all failed:\n%s", failed, want)
+			}
+		})
+	}
+}
+
+// interrupted are the trials of a search on a database with a number of slots, whose coordinator ends three times.
+func interrupted(t *testing.T, kind string, submission *sweep.Submission) string {
+	t.Helper()
+	database, number, _ := strings.Cut(kind, ", ")
+	slots, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t)
+	if database == "Postgres" {
+		b.use(postgrestest.Start(t).Database(t))
+	}
+	c, stop := b.start(Options{Page: 5})
+	b.searcher(slots).start()
+	id := b.submit(c, submission)
+	for _, done := range []int64{7, 20, 40} {
+		b.until("some trials to end", func() bool { return b.progress(id).Done() >= done })
 		stop()
+		c, stop = b.start(Options{Page: 5})
 	}
-	lines := strings.Split(strings.TrimSpace(want), "\n")
-	if len(lines) != 60 {
-		t.Fatalf("%d trials", len(lines))
-	}
-	near, failed := 0, strings.Count(want, " failed ")
-	for _, line := range lines[40:] {
-		if strings.Contains(line, `"x":2,"y":0.`) {
-			near++
-		}
-	}
-	if near < 12 || failed == 0 || failed > 20 {
-		t.Errorf("of the last 20 trials %d are near the best, and %d of all failed:\n%s", near, failed, want)
-	}
+	b.finish(c, id)
+	stop()
+	return b.found(id)
 }

@@ -182,6 +182,7 @@ func (d *decoder) decode(data []byte) {
 	d.decodeParameters()
 	d.decodeReplicates()
 	d.decodeSelect()
+	d.decodeEarlyTerminate()
 	d.decodeRace()
 	d.checkObjective()
 	d.checkStopping()
@@ -213,6 +214,10 @@ func (d *decoder) decode(data []byte) {
 	}
 	if refused, ok := errors.AsType[*sweep.RaceError](err); ok {
 		d.fail(d.top["race"].where, "race", "%s", refused.Problem)
+		return
+	}
+	if refused, ok := errors.AsType[*sweep.HalvingError](err); ok {
+		d.fail(d.top["early_terminate"].where, "early_terminate", "%s", refused.Problem)
 		return
 	}
 	if err != nil {

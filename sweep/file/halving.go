@@ -1,0 +1,92 @@
+package file
+
+import (
+	"math"
+
+	"go.yaml.in/yaml/v4"
+
+	"sweep/sweep"
+)
+
+// decodeEarlyTerminate decodes early_terminate.
+func (d *decoder) decodeEarlyTerminate() {
+	n, ok := d.given("early_terminate")
+	if !ok {
+		return
+	}
+	if n.Kind == yaml.MappingNode {
+		entries, ok := d.entries(n, "early_terminate")
+		if !ok {
+			return
+		}
+		for _, e := range entries {
+			if e.key == "type" && e.value.Value == "halving" {
+				d.decodeHalving(entries)
+				return
+			}
+		}
+	}
+	d.note(d.top["early_terminate"].where, "early_terminate", "is not done: every trial runs to its end; limits: {timeout: 1h} bounds "+
+		"its time")
+}
+
+// decodeHalving decodes early_terminate with type: halving.
+func (d *decoder) decodeHalving(entries []entry) {
+	from, eta, cohort := int64(1), int64(sweep.DefaultEta), int64(0)
+	name, named := "", false
+	for _, e := range entries {
+		path := join("early_terminate", e.key)
+		switch e.key {
+		case "type":
+		case "min_iter":
+			from, _ = d.integer(e.value, path, 1, math.MaxInt64)
+		case "eta":
+			eta, _ = d.integer(e.value, path, 2, 1000)
+		case "cohort":
+			cohort, _ = d.integer(e.value, path, 2, sweep.MostHalving)
+		case "parameter":
+			name, named = d.text(e.value, path)
+		default:
+			d.failName(e.where, clip(path), "is not a key of early_terminate with type: halving", e.key,
+				[]string{"type", "parameter", "min_iter", "eta", "cohort"})
+		}
+	}
+	where := d.top["early_terminate"].where
+	if !named {
+		d.fail(where, "early_terminate", "halving needs the parameter that is the number of epochs or steps, as in "+
+			"parameter: epochs")
+		return
+	}
+	to, ok := d.largest(name, where)
+	if !ok || len(d.errors) > 0 {
+		return
+	}
+	d.file.Spec.Halving = sweep.NewHalving(name, from, to, eta, cohort)
+	if to < from*eta {
+		d.fail(where, "early_terminate", "halving needs two rungs or more: %s is %d, and the rung before, %d, is below "+
+			"min_iter: %d", name, to, to/eta, from)
+	}
+}
+
+// largest is the value of a parameter that is to have one, which is a whole number.
+func (d *decoder) largest(name string, where position) (int64, bool) {
+	var value any
+	if p := d.file.declared[name]; p != nil {
+		where = p.where
+		if p.values.Len() > 1 || p.values.Distribution != nil {
+			d.fail(where, p.path, "halving varies this parameter: give it the largest value alone")
+			return 0, false
+		}
+		value = p.values.At(0)
+	} else if schema := d.schema(name); schema != nil {
+		value = schema.Default
+	} else {
+		d.failName(where, "early_terminate.parameter", "this sweep has no parameter "+shorten(name), name, d.names())
+		return 0, false
+	}
+	whole, ok := value.(int64)
+	if !ok || whole < 1 {
+		d.fail(where, "early_terminate.parameter", "%s must be a whole number above 0, not %s", name, valueText(value))
+	}
+	return whole, ok
+}
