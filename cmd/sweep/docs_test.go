@@ -75,7 +75,8 @@ func TestDocumentation(t *testing.T) {
 			cmd := exec.CommandContext(ctx, "bash", "-c", pageStart+ownAddresses(t, script))
 			cmd.Dir = dir
 			cmd.Env = program(t, t.TempDir()).Env
-			cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+			// Debian's Python has the packages of the pages.
+			cmd.Env = append(cmd.Env, "PATH="+bin+":/usr/bin:"+os.Getenv("PATH"))
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
 			cmd.WaitDelay = 10 * time.Second

@@ -16,16 +16,19 @@ import (
 
 // elsewhere are the beginnings of documented commands that another test runs.
 var elsewhere = map[string]string{
-	"sweep preset run":                                 "TestPresets, in the quick form",
-	"sweep table ucr-table4":                           "TestPresets",
-	"sweep table sgornn-table2":                        "TestPresets",
-	"sweep table mnist-table2":                         "TestPresets",
-	"sweep figure copy-fig2":                           "TestPresets",
-	"sweep data fetch":                                 "catalog.TestFetch, from a server of its own",
-	"sweep data verify":                                "TestDataCommands",
-	"sweep trainer step --slides":                      "nobody: it measures for minutes",
-	"sweep trainer step --goals":                       "nobody: it measures for a minute",
-	"sweep coordinator --store postgres://sweep@newdb": "TestCoordinatorOfAnotherDatabase",
+	"sweep preset run":          "TestPresets, in the quick form",
+	"sweep table ucr-table4":    "TestPresets",
+	"sweep table sgornn-table2": "TestPresets",
+	"sweep table mnist-table2":  "TestPresets",
+	"sweep figure copy-fig2":    "TestPresets",
+	"sweep data fetch":          "catalog.TestFetch, from a server of its own",
+	"sweep data verify":         "TestDataCommands",
+	"sweep tell own":            "TestTellAndAsk",
+	"sweep ask own":             "TestTellAndAsk",
+	"echo '{\"x\": 0.1, \"y\": -0.2}' | sweep tell own": "TestTellAndAsk",
+	"sweep trainer step --slides":                       "nobody: it measures for minutes",
+	"sweep trainer step --goals":                        "nobody: it measures for a minute",
+	"sweep coordinator --store postgres://sweep@newdb":  "TestCoordinatorOfAnotherDatabase",
 }
 
 // controls are the commands that change a sweep, in the order in which they can follow each other.

@@ -181,8 +181,13 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	}
 	fmt.Fprintf(out, "\nfirst  %s\nlast   %s\n", first, last)
 	if e.Known > 0 {
-		fmt.Fprintf(out, "\nthese are trials 0 and %d: results choose the others, %s at a time\n", e.Known-1,
-			sweep.CountText(p.submission.Spec.Random.Bayes.Batch, "point"))
+		how := ""
+		if h := p.submission.Spec.Halving; h != nil {
+			how = "which points come to the next rungs, with more " + h.Parameter
+		} else {
+			how = fmt.Sprintf("the others, %s at a time", sweep.CountText(p.submission.Spec.Random.Bayes.Batch, "point"))
+		}
+		fmt.Fprintf(out, "\nthese are trials 0 and %d: results choose %s\n", e.Known-1, how)
 	}
 	if e.Checked > 0 && e.Flops == 0 && e.Bytes == 0 {
 		fmt.Fprintf(out, "\n%d points checked\n", e.Checked)

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// toldTrialsFile is a sweep to which points are told.
+const toldTrialsFile = `
+name: own
+trainer: noop
+method: random
+run_cap: 2
+replicates: 2
+select: {by: value, goal: minimize}
+parameters:
+  x: {min: -2.5, max: 2.5}
+  y: {values: [0, 1, 2]}
+  milliseconds: {value: 1}
+`
+
+// A method of one's own tells points and asks for their results: each command may be repeated.
+func TestTellAndAsk(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start("coordinator", "coordinator")
+	c.start("worker", "worker", "--slots", "2")
+	dir := t.TempDir()
+	c.submit(write(t, dir, "own.yaml", toldTrialsFile))
+	ask := func(args ...string) (trials []askedTrial) {
+		t.Helper()
+		stdout, stderr, code := c.output(append([]string{"ask", "own"}, args...)...)
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			var trial askedTrial
+			if err := json.Unmarshal([]byte(line), &trial); err != nil {
+				t.Fatal(err)
+			}
+			trials = append(trials, trial)
+		}
+		return trials
+	}
+	if got := ask(); len(got) != 2 {
+		t.Fatalf("%d results of the first trials", len(got))
+	}
+	from := 2
+	for round := range 3 {
+		points := write(t, dir, fmt.Sprint(round, ".jsonl"),
+			fmt.Sprintf("{\"x\": 0.%d, \"y\": %[1]d}\n\n{\"x\": 1.%[1]d, \"y\": 0, \"seed\": 7}\n", round))
+		want := fmt.Sprintf("{\"index\":%d,\"trials\":2}\n{\"index\":%d}\n", from, from+2)
+		for range 2 {
+			if stdout, stderr, code := c.output("tell", "own", points, "--from", fmt.Sprint(from)); stdout != want || code != 0 {
+				t.Fatalf("exit code %d: %s%s\nwant\n%s", code, stdout, stderr, want)
+			}
+		}
+		got := ask("--from", fmt.Sprint(from), "-n", "3")
+		if len(got) != 3 {
+			t.Fatalf("%d results", len(got))
+		}
+		for i, trial := range got {
+			var p struct{ X, Seed, Milliseconds float64 }
+			if err := json.Unmarshal(trial.Parameters, &p); err != nil {
+				t.Fatal(err)
+			}
+			x, seed := float64(round)/10, float64(i+1)
+			if i == 2 {
+				x, seed = 1+x, 7
+			}
+			if trial.Index != int64(from+i) || p.X != x || p.Seed != seed || p.Milliseconds != 1 || trial.Value == nil ||
+				*trial.Value != trial.Metrics["value"] {
+				t.Errorf("result %d of round %d: %+v, parameters %s", i, round, trial, trial.Parameters)
+			}
+		}
+		from += 3
+	}
+	if got := ask("-n", "3"); len(got) != 3 || got[0].Index != 0 {
+		t.Errorf("the first three: %+v", got)
+	}
+	for _, test := range []struct {
+		points, want string
+		code         int
+		args         []string
+	}{
+		{`{"x": 0}`, "bad.jsonl:1: the point has no value for y, which varies in the sweep", exitUsage, nil},
+		{`{"x": 0, "y": 1}` + "\n" + `{"x": 0.0, "y": 1.0}`, "bad.jsonl:2: the point repeats that of line 1", exitUsage, nil},
+		{`{"x": "much", "y": 1}`, `bad.jsonl:1: x must be a number, not much`, exitUsage, nil},
+		{`{"x": 0, "y": 1, "zz": 1}`, "bad.jsonl:1: the sweep has no parameter zz", exitUsage, nil},
+		{`[1]`, "bad.jsonl:1: expected a point as a JSON object", exitUsage, nil},
+		{"\n", "bad.jsonl has no points", exitUsage, nil},
+		{`{"x": 0, "y": 1}`, "has other trials from 5 on", exitFailure, []string{"--from", "5"}},
+		{`{"x": 0, "y": 1}`, "has 11 trials", exitUsage, []string{"--from", "12"}},
+	} {
+		write(t, dir, "bad.jsonl", test.points)
+		args := append([]string{"tell", "own", filepath.Join(dir, "bad.jsonl")}, test.args...)
+		if _, stderr, code := c.output(args...); code != test.code || !strings.Contains(stderr, test.want) {
+			t.Errorf("%s: exit code %d, want %d: %s, want %s", test.points, code, test.code, stderr, test.want)
+		}
+	}
+	if _, stderr, code := c.output("ask", "own", "--from", "10", "-n", "2"); code != exitUsage || !strings.Contains(stderr,
+		"has 11 trials, not 12") {
+		t.Errorf("more than there are: exit code %d: %s", code, stderr)
+	}
+	if _, stderr, code := output(t, t.TempDir(), "tell", "own"); code != exitUsage || !strings.Contains(stderr, "needs a cluster") {
+		t.Errorf("without a cluster: exit code %d: %s", code, stderr)
+	}
+}
