@@ -1,16 +1,21 @@
 package policy
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // surrogate is the network of YAHPO Gym that stands for LCBench (slds-lmu/yahpo_data, lcbench):
@@ -288,59 +293,247 @@ func (s *surrogate) accuracy(task string, p sweep.Parameters) float64 {
 	return s.evaluate(task, inputs...)[1]
 }
 
-// search returns the best accuracy after each trial, with a batch of 0 of a random search.
-func (s *surrogate) search(t testing.TB, task string, spec *sweep.Spec, batch int64) (best []float64) {
-	note := func(p sweep.Parameters) float64 {
-		value := s.accuracy(task, p)
-		if n := len(best); n > 0 {
-			best = append(best, max(value, best[n-1]))
-		} else {
-			best = append(best, value)
+// batches are the sizes of the generations that BenchmarkLCBench compares.
+var batches = []int64{1, 8}
+
+// LCBench's tasks, and the seeds and trials of each.
+const (
+	lcbenchTasks  = 34
+	lcbenchSeeds  = 20
+	lcbenchTrials = 100
+)
+
+// chooser chooses the next points after the accuracies of those before.
+type chooser func(accuracies []float64) []sweep.Parameters
+
+// search returns the best accuracy after each trial.
+func (s *surrogate) search(task string, choose chooser) (best []float64) {
+	var last []float64
+	for len(best) < lcbenchTrials {
+		points := choose(last)
+		last = nil
+		for _, p := range points {
+			last = append(last, s.accuracy(task, p))
+			largest := last[len(last)-1]
+			if n := len(best); n > 0 {
+				largest = max(largest, best[n-1])
+			}
+			best = append(best, largest)
 		}
-		return value
 	}
-	if batch == 0 {
-		grid, err := sweep.NewGrid(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+	return best
+}
+
+// atRandom chooses all points at once.
+func atRandom(t testing.TB, seed int64) chooser {
+	grid, err := sweep.NewGrid(lcbenchSpec(lcbenchTrials, seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func([]float64) (points []sweep.Parameters) {
 		for _, p := range grid.All(0) {
-			note(p)
+			points = append(points, p)
 		}
-		return best
+		return points
 	}
+}
+
+// byTPE chooses generations of a size.
+func byTPE(t testing.TB, seed, batch int64) chooser {
+	spec := lcbenchSpec(lcbenchTrials, seed)
 	spec.Random.Bayes = &sweep.Bayes{Batch: batch}
 	tpe, err := NewTPE(spec, &sweep.Description{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var trials []Trial
-	for {
-		next, err := tpe.Next(t.Context(), trials)
-		if err != nil {
+	var points []Point
+	return func(accuracies []float64) (next []sweep.Parameters) {
+		for i, p := range points {
+			trials = append(trials, Trial{Parameters: p.Parameters, Value: -accuracies[i]})
+		}
+		if points, err = tpe.Next(t.Context(), trials); err != nil {
 			t.Fatal(err)
 		}
-		if len(next) == 0 {
-			return best
+		for _, p := range points {
+			next = append(next, p.Parameters)
 		}
-		for _, p := range next {
-			trials = append(trials, Trial{Parameters: p.Parameters, Value: -note(p.Parameters)})
-		}
+		return next
 	}
 }
 
-// BenchmarkLCBench prints the mean best accuracy after 25, 50 and 100 trials: of each task, method
-// and seed a line "task method seed best25 best50 best100".
+// optuna is a Python process with samplers of Optuna.
+type optuna struct {
+	testing.TB
+	in  io.Writer
+	out *bufio.Scanner
+}
+
+// openOptuna starts Optuna; nil without it.
+func openOptuna(t testing.TB) *optuna {
+	cmd := exec.Command("python3", "testdata/optuna_search.py")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Logf("left out: no python3: %v", err)
+		return nil
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait() // it may have failed at its start
+	})
+	o := &optuna{t, in, bufio.NewScanner(out)}
+	if !o.out.Scan() {
+		t.Log("left out: python3 has no Optuna")
+		return nil
+	}
+	fmt.Println("lcbench: Optuna", o.out.Text())
+	return o
+}
+
+// ask sends a request and returns the points that are the answer.
+func (o *optuna) ask(request any) (points []sweep.Parameters) {
+	line, err := json.Marshal(request)
+	if err != nil {
+		o.Fatal(err)
+	}
+	if _, err := o.in.Write(append(line, '\n')); err != nil {
+		o.Fatal(err)
+	}
+	if !o.out.Scan() {
+		o.Fatal("Optuna has ended")
+	}
+	if err := json.Unmarshal(o.out.Bytes(), &points); err != nil {
+		o.Fatal(err)
+	}
+	return points
+}
+
+// search chooses points in batches of a size.
+func (o *optuna) search(seed, batch int64) chooser {
+	return func(accuracies []float64) []sweep.Parameters {
+		request := map[string]any{"batch": batch, "told": accuracies}
+		if accuracies == nil {
+			request["seed"] = seed
+		}
+		return o.ask(request)
+	}
+}
+
+// BenchmarkLCBench compares searches on all tasks: random, this package's, and Optuna's if python3 has it. It prints
+// tables of the normalised regret, which is 0 at the best accuracy that any search found on a task and
+// 1 at the median of random points, and of Wilcoxon's test over the tasks. With SWEEP_LCBENCH=FILE it writes the mean regret
+// after each trial there, as CSV.
 func BenchmarkLCBench(b *testing.B) {
 	s := openSurrogate(b)
+	tasks := slices.DeleteFunc(slices.Sorted(maps.Keys(s.tasks)), func(task string) bool {
+		return task == "#na#" || task == "167083" // no task of the space
+	})
+	if len(tasks) != lcbenchTasks {
+		b.Fatalf("%d tasks", len(tasks))
+	}
+	peer := openOptuna(b)
 	for range b.N {
-		for _, task := range []string{"167168", "189906", "126026", "3945", "7593", "34539"} {
-			for seed := range int64(5) {
-				for name, batch := range map[string]int64{"random": 0, "tpe1": 1, "tpe8": 8} {
-					best := s.search(b, task, lcbenchSpec(100, seed), batch)
-					fmt.Println("lcbench", task, name, seed, best[24], best[49], best[99])
-				}
+		searches := map[string]func(seed int64) chooser{"random": func(seed int64) chooser { return atRandom(b, seed) }}
+		for _, batch := range batches {
+			searches[fmt.Sprint("bayes, batch ", batch)] = func(seed int64) chooser { return byTPE(b, seed, batch) }
+			if peer != nil {
+				searches[fmt.Sprint("Optuna, batch ", batch)] = func(seed int64) chooser { return peer.search(seed, batch) }
 			}
 		}
+		regret := map[string][][]float64{} // by search and task, after each trial
+		for _, task := range tasks {
+			best := map[string][][]float64{}
+			for name, search := range searches {
+				for seed := range int64(lcbenchSeeds) {
+					best[name] = append(best[name], s.search(task, search(seed)))
+				}
+			}
+			for name, mean := range s.regret(b, task, best) {
+				regret[name] = append(regret[name], mean)
+			}
+		}
+		printRegret(b, regret)
+	}
+}
+
+// regret returns the mean normalised regret of searches on a task after each trial, over the seeds.
+func (s *surrogate) regret(t testing.TB, task string, best map[string][][]float64) map[string][]float64 {
+	var random []float64
+	for seed := range int64(10) {
+		for _, p := range atRandom(t, 1000+seed)(nil) {
+			random = append(random, s.accuracy(task, p))
+		}
+	}
+	slices.Sort(random)
+	median, largest := random[len(random)/2], random[len(random)-1]
+	for _, runs := range best {
+		for _, run := range runs {
+			largest = max(largest, run[len(run)-1])
+		}
+	}
+	means := map[string][]float64{}
+	for name, runs := range best {
+		means[name] = make([]float64, lcbenchTrials)
+		for _, run := range runs {
+			for i := range means[name] {
+				means[name][i] += (largest - run[i]) / (largest - median) / float64(len(runs))
+			}
+		}
+	}
+	return means
+}
+
+// printRegret prints the tables, and writes the file.
+func printRegret(b *testing.B, regret map[string][][]float64) {
+	names := slices.Sorted(maps.Keys(regret))
+	after := func(name string, trials int) (values []float64) {
+		for _, task := range regret[name] {
+			values = append(values, task[trials-1])
+		}
+		return values
+	}
+	fmt.Println("\n| normalised regret after | 25 | 50 | 100 |\n| --- | --- | --- | --- |")
+	for _, name := range names {
+		fmt.Printf("| %s | %.3f | %.3f | %.3f |\n", name, mean(after(name, 25)), mean(after(name, 50)), mean(after(name, 100)))
+	}
+	fmt.Println("\n| Wilcoxon, p | tasks won | 25 | 50 | 100 |\n| --- | --- | --- | --- | --- |")
+	for _, batch := range batches {
+		ours, theirs := fmt.Sprint("bayes, batch ", batch), fmt.Sprint("Optuna, batch ", batch)
+		if regret[theirs] == nil {
+			continue
+		}
+		won := 0
+		for i, value := range after(ours, 100) {
+			if value < after(theirs, 100)[i] {
+				won++
+			}
+		}
+		fmt.Printf("| batch %d | %d of %d |", batch, won, len(regret[ours]))
+		for _, trials := range []int{25, 50, 100} {
+			r := statistics.Wilcoxon(after(ours, trials), after(theirs, trials), statistics.Pratt)
+			fmt.Printf(" %.3f |", r.TwoSided)
+		}
+		fmt.Println()
+	}
+	path := os.Getenv("SWEEP_LCBENCH")
+	if path == "" {
+		return
+	}
+	text := "search,trials,regret\n"
+	for _, name := range names {
+		for i := range lcbenchTrials {
+			text += fmt.Sprintf("%q,%d,%.5f\n", name, i+1, mean(after(name, i+1)))
+		}
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
 	}
 }
