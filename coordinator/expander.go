@@ -36,6 +36,7 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.Cl
 		}
 		points, size := a.grids[i].All(g.Cursor), int64(s.options.Page)
 		var progress *schedule.Search
+		var skips []policy.Point
 		var err error
 		if a.searches[i] != nil {
 			var chosen []policy.Point
@@ -43,6 +44,7 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.Cl
 				return progress, err
 			}
 			points, size = numbered(g.Cursor, chosen), int64(len(chosen))
+			skips = chosen
 		}
 		var stops *generation
 		if stopping := g.Submission.Spec.Stopping; stopping != nil && stopping.Median != nil {
@@ -55,6 +57,9 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.Cl
 		p := newPage(a.record.ID, g, known)
 		if err := p.fill(points, size); err != nil {
 			return progress, &expansionError{err}
+		}
+		for k := range skips[:min(len(skips), len(p.trials))] {
+			p.trials[k].Skipped = skips[k].Skip
 		}
 		var reused int
 		if stops == nil {

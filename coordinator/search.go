@@ -96,6 +96,9 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first, f
 	ended := true
 	err := s.store.Rows(ctx, id, first, first+from, func(row *sweep.TrialRow) error {
 		trial := policy.Trial{Value: math.NaN()}
+		if row.State == sweep.Skipped {
+			trial.Skipped = row.Skipped
+		}
 		if err := trial.Parameters.UnmarshalJSON(row.Parameters); err != nil {
 			return &expansionError{fmt.Errorf("parameters of trial %d: %w", row.Index, err)}
 		}

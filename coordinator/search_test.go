@@ -81,6 +81,17 @@ func halvingSubmission() *sweep.Submission {
 	return s
 }
 
+// raceSubmission has the points x and z run with 8 replicates each.
+func raceSubmission() *sweep.Submission {
+	s := searchSubmission()
+	seeds := s.Spec.Axes[len(s.Spec.Axes)-1]
+	seeds.Parameters[0].Values.Range.Count = 8
+	s.Spec.Axes = []sweep.Axis{seeds, s.Spec.Axes[0], {Parameters: []sweep.AxisParameter{{Name: "y",
+		Values: sweep.Values{List: []any{0.1, 0.3, 0.5, 0.997}}}}}}
+	s.Spec.Cap, s.Spec.Random, s.Spec.Race = 0, nil, &sweep.Race{Confidence: 0.95}
+	return s
+}
+
 // TestSearch runs searches of all kinds with several numbers of slots, on both databases, and ends the coordinator in
 // between: each has the same trials.
 func TestSearch(t *testing.T) {
@@ -110,6 +121,20 @@ func TestSearch(t *testing.T) {
 			}
 			if last != 8 {
 				t.Errorf("%d trials have all epochs", last)
+			}
+		}},
+		{"race", raceSubmission, 3 * 4 * 8, func(t *testing.T, lines []string) {
+			skipped := 0
+			for _, line := range lines {
+				if strings.Contains(line, " skipped ") {
+					skipped++
+				}
+				if strings.Contains(line, `"x":2,"y":0.3`) && !strings.Contains(line, " completed ") {
+					t.Errorf("the best point is out: %s", line)
+				}
+			}
+			if skipped != 11*3 {
+				t.Errorf("%d trials are skipped", skipped)
 			}
 		}},
 	} {

@@ -132,6 +132,8 @@ type Progress struct {
 	Cancelled int64 `json:"cancelled"`
 	// Stopped were stopped early.
 	Stopped int64 `json:"stopped"`
+	// Skipped did not run, as a race or halving decided.
+	Skipped int64 `json:"skipped"`
 	// Reused and Diverged are parts of Completed; Faults counts repeats whose
 	// digest differed.
 	Reused   int64 `json:"reused"`
@@ -160,6 +162,8 @@ func (p Progress) In(s State) int64 {
 		return p.Cancelled
 	case Stopped:
 		return p.Stopped
+	case Skipped:
+		return p.Skipped
 	}
 	return 0
 }
@@ -168,4 +172,4 @@ func (p Progress) In(s State) int64 {
 func (p Progress) Total() int64 { return p.Pending + p.Queued + p.Running + p.Done() }
 
 // Done is the number of trials in a terminal state.
-func (p Progress) Done() int64 { return p.Completed + p.Failed + p.Cancelled + p.Stopped }
+func (p Progress) Done() int64 { return p.Completed + p.Failed + p.Cancelled + p.Stopped + p.Skipped }

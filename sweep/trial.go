@@ -26,14 +26,17 @@ const (
 	Cancelled State = "cancelled"
 	// Stopped: early stopping ended it, for the reason in its result. Its curves end there.
 	Stopped State = "stopped"
+	// Skipped: a race or halving decided, before it was to run, that it need not, for the reason in its
+	// result.
+	Skipped State = "skipped"
 )
 
 // States lists all states in the order of a trial's life.
-var States = []State{Pending, Queued, Running, Completed, Failed, Cancelled, Stopped}
+var States = []State{Pending, Queued, Running, Completed, Failed, Cancelled, Stopped, Skipped}
 
 // Terminal reports whether a trial in this state has its recorded result.
 func (s State) Terminal() bool {
-	return s == Completed || s == Failed || s == Cancelled || s == Stopped
+	return s == Completed || s == Failed || s == Cancelled || s == Stopped || s == Skipped
 }
 
 // TrialID is the sweep of a trial and its index there.
@@ -76,6 +79,8 @@ type Trial struct {
 	DatasetDigest string      `json:"dataset_digest,omitempty"`
 	// Class is the number of its class in the sweep: trials that need the same of a worker.
 	Class int `json:"class,omitempty"`
+	// Skipped is why it is not to run, "" if it is.
+	Skipped string `json:"-"`
 }
 
 // TrialRecord is a trial as a store has it.
@@ -122,4 +127,6 @@ type TrialRow struct {
 	RunName, RunGroup         string
 	// Tags are the trial's with commas between them, also of one without a result.
 	Tags string
+	// Skipped is why the trial was skipped, if it was.
+	Skipped string
 }

@@ -33,7 +33,7 @@ func trialNotes(trials []*sweep.TrialRecord) (notes []*trialNote) {
 		switch {
 		case t.State == sweep.Failed && t.Result != nil:
 			did, reason = "failed", t.Result.Error
-		case t.State == sweep.Stopped: // each has its own reason
+		case t.State == sweep.Stopped, t.State == sweep.Skipped: // each has its own reason
 			continue
 		case t.Result != nil && t.Result.Error != "":
 			reason = t.Result.Error

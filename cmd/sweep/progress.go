@@ -170,6 +170,9 @@ func plainLine(s *progress.Snapshot) string {
 	if s.Counts.Stopped > 0 {
 		fmt.Fprintf(&line, " · %d stopped", s.Counts.Stopped)
 	}
+	if s.Counts.Skipped > 0 {
+		fmt.Fprintf(&line, " · %d skipped", s.Counts.Skipped)
+	}
 	if s.Counts.Refused > 0 {
 		fmt.Fprintf(&line, " · %d refused", s.Counts.Refused)
 		if len(s.Refusals) > 0 {
@@ -229,7 +232,7 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 	for _, c := range []struct {
 		n    int64
 		name string
-	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Stopped, "stopped"}, {s.Counts.Reused, "reused"},
+	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Stopped, "stopped"}, {s.Counts.Skipped, "skipped"}, {s.Counts.Reused, "reused"},
 		{s.Counts.Cancelled, "cancelled"}, {s.Counts.Refused, "refused"}, {s.Counts.Faults, "not reproduced"}} {
 		if c.n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", c.n, c.name))

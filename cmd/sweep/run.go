@@ -298,6 +298,9 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 	if counts.Stopped > 0 {
 		stopped = fmt.Sprintf(", %d stopped early", counts.Stopped)
 	}
+	if counts.Skipped > 0 {
+		stopped += fmt.Sprintf(", %d skipped", counts.Skipped)
+	}
 	fmt.Fprintf(errOut, "sweep %s: %d completed (%d reused from earlier sweeps, %d diverged)%s, %d failed, in %s\n",
 		record.ID,
 		counts.Completed, counts.Reused, counts.Diverged, stopped, counts.Failed,

@@ -227,6 +227,7 @@ func writeStatus(out, notes io.Writer, list []sweepStatus, wide bool) error {
 		{"pending", func(p sweep.Progress) int64 { return p.Pending + p.Queued }},
 		{"cancelled", func(p sweep.Progress) int64 { return p.Cancelled }},
 		{"stopped", func(p sweep.Progress) int64 { return p.Stopped }},
+		{"skipped", func(p sweep.Progress) int64 { return p.Skipped }},
 		{"reused", func(p sweep.Progress) int64 { return p.Reused }},
 	}
 	for i, count := range counts {

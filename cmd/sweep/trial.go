@@ -159,7 +159,7 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 			return "its sweep was cancelled"
 		}
 		return "the trial was cancelled"
-	case sweep.Failed, sweep.Stopped:
+	case sweep.Failed, sweep.Stopped, sweep.Skipped:
 		if t.Result != nil && t.Result.Error != "" {
 			return t.Result.Error
 		}

@@ -127,6 +127,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 		return deltas
 	}
 	reused := false
+	var skipped []*sweep.Trial
 	by := p.comparison(p.number)
 	const columns = "sweep_no, trial_index, state, diverged, finished_at, source_no, fingerprint, dataset_digest, " +
 		"class_no, parameters, point_key, " + allParameterColumns
@@ -141,6 +142,10 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 		trial, v := &p.trials[i], &values[i]
 		class := class{Sweep: p.number, Number: int64(trial.Class)}
 		v.source, v.state, v.pointKey = p.sources[trial.Fingerprint], string(p.state), by.pointKey(p.parameters[i])
+		if trial.Skipped != "" && p.state == sweep.Pending {
+			skipped = append(skipped, trial)
+			v.source, v.state, v.finished = source{}, string(sweep.Skipped), p.now
+		}
 		if v.trialNo != 0 {
 			reused, v.state, v.finished = true, string(sweep.Completed), p.now
 			deltas.Of(class).Reused++
@@ -161,6 +166,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 			(*string)(&trial.Fingerprint), &trial.DatasetDigest, &trial.Class, (*database.JSON)(&p.parameters[i]),
 			&v.pointKey))
 	}).WithoutEmpty())
+	p.skip(skipped)
 	if reused {
 		first, last := p.trials[0].Index, p.trials[len(p.trials)-1].Index
 		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+qualified("o", outcomeColumns)+`
@@ -171,6 +177,20 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 			p.number, first, last))
 	}
 	return deltas
+}
+
+// skip writes the results of trials that do not run: their reasons.
+func (p *page) skip(trials []*sweep.Trial) {
+	if len(trials) == 0 {
+		return
+	}
+	result := sweep.Result{State: sweep.Skipped}
+	p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`)
+		SELECT t.trial_no, '{}', 0, 0, '', '', 0, 0, v.error, '', $1, '', '', '', ''
+		FROM {v} JOIN trials AS t ON t.sweep_no = $2 AND t.trial_index = v.trial_index`,
+		result.ComputeDigest(nil), p.number, database.Rows(len(trials), "trial_index, error", func(i int, row []any) []any {
+			return append(row, &trials[i].Index, &trials[i].Skipped)
+		}))
 }
 
 // addClasses makes the classes of the trials that the sweep does not have yet.

@@ -9,7 +9,7 @@ export type Scale = "log" | "linear";
 export type Goal = "minimize" | "maximize";
 
 export type TrialState =
-  "completed" | "diverged" | "failed" | "running" | "queued" | "stopped" | "cancelled" | "pending";
+  "completed" | "diverged" | "failed" | "running" | "queued" | "stopped" | "skipped" | "cancelled" | "pending";
 
 /** web.showSession */
 export interface Session {
@@ -33,6 +33,7 @@ export interface Progress {
   failed: number;
   cancelled: number;
   stopped: number;
+  skipped: number;
   diverged: number;
   reproducibility_faults: number;
 }

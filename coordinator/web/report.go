@@ -212,7 +212,8 @@ func countsText(p sweep.Progress) string {
 		state  string
 		trials int64
 	}{{"completed", p.Completed - p.Diverged}, {"diverged", p.Diverged}, {"failed", p.Failed}, {"running", p.Running},
-		{"queued", p.Queued}, {"pending", p.Pending}, {"cancelled", p.Cancelled}, {"stopped", p.Stopped}} {
+		{"queued", p.Queued}, {"pending", p.Pending}, {"cancelled", p.Cancelled}, {"stopped", p.Stopped},
+		{"skipped", p.Skipped}} {
 		if one.trials > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", one.trials, one.state))
 		}

@@ -31,7 +31,7 @@ CREATE TABLE trials_copy (
     parameter5 TEXT,
     UNIQUE (sweep_no, trial_index),
     CONSTRAINT trials_state_check
-        CHECK (state IN ('pending', 'queued', 'running', 'completed', 'failed', 'cancelled', 'stopped'))
+        CHECK (state IN ('pending', 'queued', 'running', 'completed', 'failed', 'cancelled', 'stopped', 'skipped'))
 );
 INSERT INTO trials_copy (trial_no, sweep_no, trial_index, state, diverged, executions, charged, execution, worker, heard_at, queued_at, started_at,
     finished_at, source_no, fingerprint, dataset_digest, parameters, class_no, refusals, point_key, seed, losses, parameter0,
@@ -51,6 +51,7 @@ CREATE INDEX trials_source ON trials (source_no) WHERE source_no IS NOT NULL;
 CREATE INDEX trials_losses ON trials (sweep_no, trial_index) WHERE losses > 0;
 
 ALTER TABLE counters ADD COLUMN stopped INTEGER NOT NULL DEFAULT 0 CHECK (stopped >= 0);
+ALTER TABLE counters ADD COLUMN skipped INTEGER NOT NULL DEFAULT 0 CHECK (skipped >= 0);
 
 -- The values of the metric by which trials are stopped, at the positions at which they are compared. A trial that reuses a
 -- result has none: its source's are its own.

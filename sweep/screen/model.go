@@ -127,7 +127,7 @@ type sweepLine struct {
 
 // filters are the states that may be shown alone; the first shows all.
 var filters = [][]sweep.State{nil, {sweep.Running}, {sweep.Completed}, {sweep.Failed}, {sweep.Pending, sweep.Queued},
-	{sweep.Cancelled}, {sweep.Stopped}}
+	{sweep.Cancelled}, {sweep.Stopped}, {sweep.Skipped}}
 
 func newModel(ctx context.Context, o Options) *model {
 	if o.Now == nil {

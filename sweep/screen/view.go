@@ -190,6 +190,9 @@ func (m *model) trialsView() (head, body []string) {
 		if s.Counts.Stopped > 0 {
 			counts += fmt.Sprintf(" · %d stopped", s.Counts.Stopped)
 		}
+		if s.Counts.Skipped > 0 {
+			counts += fmt.Sprintf(" · %d skipped", s.Counts.Skipped)
+		}
 		if s.Counts.Refused > 0 {
 			counts += fmt.Sprintf(" · %d refused", s.Counts.Refused)
 		}

@@ -51,6 +51,7 @@ var Counters = []struct {
 	{string(sweep.Failed), func(p *sweep.Progress) *int64 { return &p.Failed }},
 	{string(sweep.Cancelled), func(p *sweep.Progress) *int64 { return &p.Cancelled }},
 	{string(sweep.Stopped), func(p *sweep.Progress) *int64 { return &p.Stopped }},
+	{string(sweep.Skipped), func(p *sweep.Progress) *int64 { return &p.Skipped }},
 	{"reused", func(p *sweep.Progress) *int64 { return &p.Reused }},
 	{"diverged", func(p *sweep.Progress) *int64 { return &p.Diverged }},
 	{"faults", func(p *sweep.Progress) *int64 { return &p.Faults }},

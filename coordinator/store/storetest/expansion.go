@@ -97,6 +97,47 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantProgress("s1", sweep.Progress{Pending: 5})
 	})
 
+	t.Run("Skipped", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 4, 0)
+		page := trials("s1", 0, 4)
+		page[1].Skipped, page[3].Skipped = "cannot win", "cannot win either"
+		f.write("s1", 0, 0, page)
+		f.wantProgress("s1", sweep.Progress{Pending: 2, Skipped: 2})
+		got := f.pending("s1", 10)
+		if len(got) != 2 || got[0].Index != 0 || got[1].Index != 2 {
+			t.Errorf("pending: %+v", got)
+		}
+		trial := f.trial(trialID("s1", 3))
+		if trial.State != sweep.Skipped || trial.Result == nil || trial.Result.Error != "cannot win either" ||
+			trial.Result.Digest == "" || trial.FinishedAt.IsZero() {
+			t.Errorf("skipped: %+v, %+v", trial, trial.Result)
+		}
+		f.must(f.Rows(f.ctx, "s1", 0, 4, func(row *sweep.TrialRow) error {
+			if want := page[row.Index].Skipped; row.Skipped != want {
+				t.Errorf("row %d is skipped for %q, want %q", row.Index, row.Skipped, want)
+			}
+			return nil
+		}))
+		f.record(f.finished(trialID("s1", 0), "x0", &sweep.Result{State: sweep.Completed}),
+			f.finished(trialID("s1", 2), "x2", &sweep.Result{State: sweep.Failed, Error: "broken"}),
+			f.finished(trialID("s1", 3), "x3", &sweep.Result{State: sweep.Completed})) // which a worker cannot send
+		f.wantProgress("s1", sweep.Progress{Completed: 1, Failed: 1, Skipped: 2})
+		f.wantSweep("s1", sweep.SweepFinished)
+		retried, err := f.RetryTrials(f.ctx, "s1")
+		f.must(err)
+		if retried != 1 {
+			t.Errorf("%d trials are retried", retried)
+		}
+		f.wantProgress("s1", sweep.Progress{Completed: 1, Pending: 1, Skipped: 2})
+		// A skipped trial takes no result, and gives none.
+		f.create("s2", 4, 0)
+		again := trials("s2", 0, 4)
+		again[0].Skipped = "cannot win"
+		f.write("s2", 0, 0, again)
+		f.wantProgress("s2", sweep.Progress{Pending: 3, Skipped: 1})
+	})
+
 	t.Run("LargePage", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		n := 20_000

@@ -47,12 +47,13 @@ const (
 	Cancelled
 	Diverged
 	Stopped
+	Skipped
 	states
 )
 
 // StateNames are the states' names, in their order.
 var StateNames = [states]string{"", "pending", "queued", "running", "completed", "failed", "cancelled", "diverged",
-	"stopped"}
+	"stopped", "skipped"}
 
 // String returns the state's name.
 func (s State) String() string { return StateNames[s] }

@@ -311,7 +311,7 @@ func (f *Frame) finished(pageNo, trials int64, retried bool) bool {
 // ended reports whether a trial of a state stays as it is.
 func ended(s State, retried bool) bool {
 	switch s {
-	case Completed, Diverged, Stopped:
+	case Completed, Diverged, Stopped, Skipped:
 		return true
 	case Failed, Cancelled:
 		return !retried

@@ -14,6 +14,7 @@ export const symbols = {
   pending: "○",
   cancelled: "⊘",
   stopped: "◼",
+  skipped: "↷",
   waiting: "⏳",
   paused: "❚❚",
 };
@@ -29,6 +30,7 @@ export const states = [
   "running",
   "queued",
   "stopped",
+  "skipped",
   "cancelled",
   "pending",
 ];
@@ -61,6 +63,7 @@ export const partsOf = (progress) => ({
   running: progress.running,
   queued: progress.queued,
   stopped: progress.stopped,
+  skipped: progress.skipped,
   cancelled: progress.cancelled,
   pending: progress.pending,
 });
