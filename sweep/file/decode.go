@@ -119,6 +119,8 @@ type decoder struct {
 	method string
 	// target is the metric that the key metric names, with its goal; empty if it names none.
 	target sweep.Select
+	// halving are the keys of early_terminate: {type: halving}.
+	halving []entry
 	// ignored are the keys that mean nothing here.
 	ignored []entry
 	// written is how many conditions the file has itself; the trainer's follow.
@@ -182,7 +184,7 @@ func (d *decoder) decode(data []byte) {
 	d.decodeParameters()
 	d.decodeReplicates()
 	d.decodeSelect()
-	d.decodeEarlyTerminate()
+	d.decodeHalving()
 	d.decodeRace()
 	d.checkObjective()
 	d.checkStopping()

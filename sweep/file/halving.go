@@ -3,41 +3,20 @@ package file
 import (
 	"math"
 
-	"go.yaml.in/yaml/v4"
-
 	"sweep/sweep"
 )
 
-// decodeEarlyTerminate decodes early_terminate.
-func (d *decoder) decodeEarlyTerminate() {
-	n, ok := d.given("early_terminate")
-	if !ok {
+// decodeHalving decodes the keys of {type: halving}, when the parameters are known.
+func (d *decoder) decodeHalving() {
+	entries := d.halving
+	if entries == nil {
 		return
 	}
-	if n.Kind == yaml.MappingNode {
-		entries, ok := d.entries(n, "early_terminate")
-		if !ok {
-			return
-		}
-		for _, e := range entries {
-			if e.key == "type" && e.value.Value == "halving" {
-				d.decodeHalving(entries)
-				return
-			}
-		}
-	}
-	d.note(d.top["early_terminate"].where, "early_terminate", "is not done: every trial runs to its end; limits: {timeout: 1h} bounds "+
-		"its time")
-}
-
-// decodeHalving decodes early_terminate with type: halving.
-func (d *decoder) decodeHalving(entries []entry) {
 	from, eta, cohort := int64(1), int64(sweep.DefaultEta), int64(0)
 	name, named := "", false
 	for _, e := range entries {
 		path := join("early_terminate", e.key)
 		switch e.key {
-		case "type":
 		case "min_iter":
 			from, _ = d.integer(e.value, path, 1, math.MaxInt64)
 		case "eta":
@@ -47,7 +26,7 @@ func (d *decoder) decodeHalving(entries []entry) {
 		case "parameter":
 			name, named = d.text(e.value, path)
 		default:
-			d.failName(e.where, clip(path), "is not a key of early_terminate with type: halving", e.key,
+			d.failName(e.where, clip(path), "is not a key of {type: halving}", e.key,
 				[]string{"type", "parameter", "min_iter", "eta", "cohort"})
 		}
 	}
@@ -56,6 +35,14 @@ func (d *decoder) decodeHalving(entries []entry) {
 		d.fail(where, "early_terminate", "halving needs the parameter that is the number of epochs or steps, as in "+
 			"parameter: epochs")
 		return
+	}
+	by := d.file.Spec.Select
+	if d.description != nil {
+		by = by.Filled(d.description)
+	}
+	if by.By == "" && (d.description != nil || d.script()) {
+		d.fail(where, "early_terminate", "needs the metric that is to be small or large, as in metric: {name: loss, goal: "+
+			"minimize}")
 	}
 	to, ok := d.largest(name, where)
 	if !ok || len(d.errors) > 0 {

@@ -71,6 +71,20 @@ func stoppingSchema() object {
 			},
 		},
 		object{
+			"type": "object", "required": []string{"type", "parameter"}, "additionalProperties": false,
+			"properties": object{
+				"type": object{"const": "halving"},
+				"parameter": documented(object{"type": "string"}, "The parameter that is the number of epochs or steps; its "+
+					"value is that of the last rung."),
+				"min_iter": documented(object{"type": "integer", "minimum": 1, "default": 1},
+					"The smallest number of epochs or steps of a rung."),
+				"eta": documented(object{"type": "integer", "minimum": 2, "maximum": 1000, "default": sweep.DefaultEta},
+					"How many points of a rung there are for each of the next one, which has as many times its epochs."),
+				"cohort": documented(object{"type": "integer", "minimum": 2, "maximum": sweep.MostHalving},
+					"The number of points that are compared; by default the smallest one of which a point comes to the last rung."),
+			},
+		},
+		object{
 			"type": "object", "required": []string{"type"}, "properties": object{"type": object{"const": "hyperband"}},
 		},
 	}}, "Stops trials early whose metric is worse than that of others: {type: median} by the trials of earlier generations.")

@@ -9,7 +9,7 @@ import (
 )
 
 // stoppingTypes are the values of early_terminate.type.
-var stoppingTypes = []string{"median", "hyperband"}
+var stoppingTypes = []string{"median", "halving", "hyperband"}
 
 // median is how trials are stopped by the median, nil if they are not.
 func (d *decoder) median() *sweep.Median {
@@ -40,11 +40,13 @@ func (d *decoder) decodeStopping() {
 	switch kind {
 	case "median":
 		d.decodeMedian(entries)
+	case "halving":
+		d.halving = append([]entry{}, entries...)
 	case "hyperband":
 		d.note(where, "early_terminate", "hyperband is not supported: all trials run to completion; {type: median} "+
 			"stops trials")
 	default:
-		d.failName(typed, "early_terminate.type", fmt.Sprintf("must be median or hyperband, not %s",
+		d.failName(typed, "early_terminate.type", fmt.Sprintf("must be median, halving or hyperband, not %s",
 			shorten(kind)), kind, stoppingTypes)
 	}
 }

@@ -354,7 +354,7 @@ func (f *fixture) checkCounters(id string) {
 	counts := map[string]*int64{
 		"pending": &want.Pending, "queued": &want.Queued, "running": &want.Running,
 		"completed": &want.Completed, "failed": &want.Failed, "cancelled": &want.Cancelled,
-		"stopped": &want.Stopped,
+		"stopped": &want.Stopped, "skipped": &want.Skipped,
 	}
 	for _, row := range f.rows(`SELECT state, count(*), sum(CASE WHEN diverged THEN 1 ELSE 0 END),
 		count(reused_from_index)
