@@ -9,24 +9,43 @@ import (
 	"sweep/coordinator/store/postgres/postgrestest"
 )
 
-// searchTrials are sweeps of searchCount trials that take some milliseconds each, in which later trials depend on
-// the results of earlier ones.
-var searchTrials = map[string]string{
-	"bayes": `
-trainer: noop
+// searches are sweeps of trials of some milliseconds, whose results decide about later ones.
+var searches = map[string]struct {
+	text string
+	// ended are the numbers of trials after which everything is killed, and count is that of all trials, of which
+	// some are skipped, and some or none are stopped.
+	ended          []int64
+	count, skipped int
+	stops          bool
+}{
+	"bayes": {`
 method: bayes
 run_cap: 40
 batch: 8
-metric: {name: value, goal: minimize}
 parameters:
   x: {min: -2.5, max: 2.5}
   y: {min: -2.5, max: 2.5}
   milliseconds: {value: 15}
-`,
-	"median": `
-trainer: noop
+`, []int64{3, 12, 21}, 40, 0, false},
+	"halving": {`
+method: sobol
+run_cap: 20
+early_terminate: {type: halving, parameter: milliseconds, min_iter: 3, eta: 3}
+parameters:
+  x: {min: -2.5, max: 2.5}
+  y: {min: -2.5, max: 2.5}
+  milliseconds: {value: 27}
+`, []int64{3, 12, 23}, 30, 0, false},
+	"race": {`
+replicates: 8
+race: {confidence: 0.9}
+parameters:
+  x: {values: [0, 0.1, 1, 2]}
+  y: {value: 0.1}
+  milliseconds: {value: 10}
+`, []int64{2, 9, 21}, 32, 8, false},
+	"median": {`
 early_terminate: {type: median, startup_trials: 3, warmup_steps: 2}
-metric: {name: value, goal: minimize}
 batch: 4
 replicates: 2
 parameters:
@@ -34,41 +53,39 @@ parameters:
   y: {values: [1, 0, 2, -0.5]}
   points: {value: 50}
   milliseconds: {value: 15}
-`,
-	"median and bayes": `
-trainer: noop
+`, []int64{3, 12, 21}, 40, 0, true},
+	"median and bayes": {`
 method: bayes
 run_cap: 40
 batch: 8
-metric: {name: value, goal: minimize}
 early_terminate: {type: median}
 parameters:
   x: {min: -2.5, max: 2.5}
   y: {min: -2.5, max: 2.5}
   points: {value: 20}
   milliseconds: {value: 15}
-`,
+`, []int64{3, 12, 21}, 40, 0, true},
 }
-
-// searchCount is how many trials the search has.
-const searchCount = 40
 
 // A search by results has the same trials and results, whose digests stand for their parameters, on one slot and
 // on sixteen, on both databases, and with every process killed three times. So has a sweep that stops trials early,
 // with the same reasons.
 func TestKilledSearchGoesOn(t *testing.T) {
 	fullOnly(t)
-	for name, text := range searchTrials {
+	t.Parallel()
+	for name := range searches {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testKilledSearch(t, write(t, t.TempDir(), "search.yaml", text), strings.Contains(text, "median"))
+			killSearch(t, name)
 		})
 	}
 }
 
-// testKilledSearch runs a file in peace and with kills.
-func testKilledSearch(t *testing.T, file string, stops bool) {
-	t.Helper()
+// killSearch runs a search in peace, and with kills.
+func killSearch(t *testing.T, name string) {
+	search := searches[name]
+	file := write(t, t.TempDir(), "search.yaml", "name: search\ntrainer: noop\nmetric: {name: value, goal: minimize}"+
+		search.text)
 	found := func(home, database string) string {
 		t.Helper()
 		stdout, stderr, code := output(t, home, "sql", "SELECT trial_index, state, digest, weights_digest, error FROM results "+
@@ -87,9 +104,11 @@ func testKilledSearch(t *testing.T, file string, stops bool) {
 	}
 	home := t.TempDir()
 	want := finished(home, "sqlite:"+home+"/sweep.db", "4")
-	completed, stopped := strings.Count(want, ",completed,"), strings.Count(want, ",stopped,")
-	if completed+stopped != searchCount || completed < 8 || stops != (stopped >= 8) {
-		t.Fatalf("%d completed and %d stopped trials:\n%s", completed, stopped, want)
+	completed, skipped := strings.Count(want, ",completed,"), strings.Count(want, ",skipped,")
+	stopped := strings.Count(want, ",stopped,")
+	if completed+stopped != search.count-search.skipped || skipped != search.skipped || search.stops != (stopped >= 8) ||
+		completed < 8 {
+		t.Fatalf("%d trials are completed, %d skipped and %d stopped:\n%s", completed, skipped, stopped, want)
 	}
 	for slots, database := range map[string]string{"1": "", "16": postgrestest.Start(t).Database(t)} {
 		home := t.TempDir()
@@ -100,7 +119,7 @@ func testKilledSearch(t *testing.T, file string, stops bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, ended := range []int64{3, 12, 21} { // in the first three generations
+		for _, ended := range search.ended { // in the first three generations
 			cmd, _ := start(t, home, "run", file, "--slots", slots, "--store", database)
 			waitFor(t, cmd, fmt.Sprint(ended, " results"), func() bool {
 				record, err := results.Sweep(t.Context(), "")

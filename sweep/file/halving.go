@@ -71,9 +71,10 @@ func (d *decoder) largest(name string, where position) (int64, bool) {
 		d.failName(where, "early_terminate.parameter", "this sweep has no parameter "+shorten(name), name, d.names())
 		return 0, false
 	}
-	whole, ok := value.(int64)
-	if !ok || whole < 1 {
+	number, ok := sweep.Number(value)
+	if !ok || number < 1 || number != math.Trunc(number) || number > 1<<53 {
 		d.fail(where, "early_terminate.parameter", "%s must be a whole number above 0, not %s", name, valueText(value))
+		return 0, false
 	}
-	return whole, ok
+	return int64(number), true
 }
