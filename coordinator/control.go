@@ -114,8 +114,8 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 	}
 	for _, spec := range []*sweep.Spec{&record.Grids[0].Submission.Spec, &submission.Spec} {
 		if spec.Race != nil || spec.Halving != nil {
-			return 0, fmt.Errorf("extending sweep %s: with race or halving it is a sweep of its own: submit the file as "+
-				"one; it reuses the results of equal trials", record.ID)
+			return 0, fmt.Errorf("extending sweep %s: with race or halving it is a sweep of its own: submit the file "+
+				"as one; it reuses the results of equal trials", record.ID)
 		}
 		if spec.ByResults() {
 			return 0, fmt.Errorf("extending sweep %s: a search by results (method: bayes) is a sweep of its own: "+
@@ -156,8 +156,8 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 		objective = submission.Spec.Race.Filled(submission.Spec.Select, &submission.Description).By
 	}
 	if submission.Spec.ByResults() && objective == "" {
-		return nil, fmt.Errorf("expanding the grid of %s: method: bayes, halving and race need the metric that is to be small or "+
-			"large, as in metric: {name: loss, goal: minimize}", submission.Spec.Name)
+		return nil, fmt.Errorf("expanding the grid of %s: method: bayes, halving and race need the metric that is to "+
+			"be small or large, as in metric: {name: loss, goal: minimize}", submission.Spec.Name)
 	}
 	if err := wire.CheckToken("pool", submission.Spec.Pool); err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ type generation struct {
 }
 
 // stopping returns by what the next trials of a grid are stopped, and how far the sweep is; nil while trials of earlier
-// generations have not ended. Marks of later trials are never looked at, so the same trials stop on any number of slots.
+// generations have not ended. Marks of later trials are never looked at, so the same trials stop on any number of
+// slots.
 func (s *scheduler) stopping(ctx context.Context, a *activeSweep, g *sweep.GridRecord,
 	classes []sweep.ClassBacklog) (*generation, *schedule.Search, error) {
 	spec := &g.Submission.Spec

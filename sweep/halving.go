@@ -104,8 +104,8 @@ func newHalvedGrid(spec *Spec) (*Grid, error) {
 		}
 	}
 	if base.count%l.replicates != 0 || l.replicates > 1 && base.axes[len(base.axes)-1].constrained {
-		return nil, refused("each point needs the same replicates: remove seed from when and exclude, and set run_cap to "+
-			"a multiple of %d", l.replicates)
+		return nil, refused("each point needs the same replicates: remove seed from when and exclude, and set run_cap "+
+			"to a multiple of %d", l.replicates)
 	}
 	if base.count > MostHalving {
 		return nil, refused("at most %d trials can be in the first rung, not %d", MostHalving, base.count)

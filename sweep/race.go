@@ -69,8 +69,8 @@ func (g *Grid) checkRace(spec *Spec) error {
 	case !(r.Confidence >= 0.5 && r.Confidence < 1):
 		return refused("confidence must be at least 0.5 and below 1, as in 0.95, not %g", r.Confidence)
 	case seeds <= int64(r.Replicates()):
-		return refused("it would skip nothing: with confidence %g points are compared after %d replicates, and each has %d; "+
-			"set replicates to %d or more", r.Confidence, r.Replicates(), seeds, r.Replicates()+1)
+		return refused("it would skip nothing: with confidence %g points are compared after %d replicates, and each "+
+			"has %d; set replicates to %d or more", r.Confidence, r.Replicates(), seeds, r.Replicates()+1)
 	case g.axes[0].constrained || g.axes[0].conditional:
 		return refused("each grid point needs the same replicates: remove seed from when and exclude")
 	case g.total > MostRace:

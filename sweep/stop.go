@@ -158,8 +158,8 @@ func (w *Watch) add(step int64, value float32) (reason string) {
 	if w.rule.Goal == Maximize {
 		than = "below"
 	}
-	return fmt.Sprintf("stopped at value %d, step %d: %s is %s %s, the median of %s before generation %d", w.count, step,
-		best, than, strconv.FormatFloat(limit.Value, 'g', 9, 64), CountText(int64(limit.Trials), "trial"),
+	return fmt.Sprintf("stopped at value %d, step %d: %s is %s %s, the median of %s before generation %d", w.count,
+		step, best, than, strconv.FormatFloat(limit.Value, 'g', 9, 64), CountText(int64(limit.Trials), "trial"),
 		w.rule.Generation)
 }
 

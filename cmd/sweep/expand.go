@@ -181,11 +181,11 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	}
 	fmt.Fprintf(out, "\nfirst  %s\nlast   %s\n", first, last)
 	if e.Known > 0 {
-		how := ""
-		if h := p.submission.Spec.Halving; h != nil {
-			how = "which points come to the next rungs, with more " + h.Parameter
+		var how string
+		if spec := &p.submission.Spec; spec.Halving != nil {
+			how = "which points come to the next rungs, with more " + spec.Halving.Parameter
 		} else {
-			how = fmt.Sprintf("the others, %s at a time", sweep.CountText(p.submission.Spec.Random.Bayes.Batch, "point"))
+			how = fmt.Sprintf("the others, %s at a time", sweep.CountText(spec.Random.Bayes.Batch, "point"))
 		}
 		fmt.Fprintf(out, "\nthese are trials 0 and %d: results choose %s\n", e.Known-1, how)
 	}

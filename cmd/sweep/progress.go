@@ -232,8 +232,9 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 	for _, c := range []struct {
 		n    int64
 		name string
-	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Stopped, "stopped"}, {s.Counts.Skipped, "skipped"}, {s.Counts.Reused, "reused"},
-		{s.Counts.Cancelled, "cancelled"}, {s.Counts.Refused, "refused"}, {s.Counts.Faults, "not reproduced"}} {
+	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Stopped, "stopped"}, {s.Counts.Skipped, "skipped"},
+		{s.Counts.Reused, "reused"}, {s.Counts.Cancelled, "cancelled"},
+		{s.Counts.Refused, "refused"}, {s.Counts.Faults, "not reproduced"}} {
 		if c.n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", c.n, c.name))
 		}

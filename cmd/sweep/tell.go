@@ -42,8 +42,9 @@ Exit codes: 0 done, 1 not possible, 2 a point is invalid, 4 no such sweep or fil
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.server() == "" {
-				return usageError("tell needs a cluster: set its NATS servers with --nats, SWEEP_NATS or the settings file; " +
-					"\"sweep nats\", \"sweep coordinator\" and \"sweep worker\" make one on this machine")
+				return usageError("tell needs a cluster: set its NATS servers with --nats, SWEEP_NATS or the " +
+					"settings file; \"sweep nats\", \"sweep coordinator\" and \"sweep worker\" make one on this " +
+					"machine")
 			}
 			if cmd.Flags().Changed("from") && from < 0 {
 				return usageError("--from %d: a sweep has 0 trials or more", from)
@@ -66,8 +67,8 @@ Exit codes: 0 done, 1 not possible, 2 a point is invalid, 4 no such sweep or fil
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&from, "from", linesUntilNow, "number of trials that the sweep has so far (default: as many as it "+
-		"has)")
+	cmd.Flags().Int64Var(&from, "from", linesUntilNow, "number of trials that the sweep has so far (default: as many "+
+		"as it has)")
 	return cmd
 }
 
@@ -95,7 +96,8 @@ func readPoints(in io.Reader, name string) (points []toldPoint, err error) {
 		}
 		point := toldPoint{line: number}
 		if err := point.UnmarshalJSON(line); err != nil {
-			return nil, usageError("%s:%d: expected a point as a JSON object, as in {\"lr\": 0.003}: %w", name, number, err)
+			return nil, usageError("%s:%d: expected a point as a JSON object, as in {\"lr\": 0.003}: %w", name, number,
+				err)
 		}
 		if points = append(points, point); len(points) > mostPoints {
 			return nil, usageError("%s has more than %d points: add them in parts", name, mostPoints)
@@ -120,8 +122,8 @@ type toldTrials struct {
 // tellPoints adds points to a sweep, points with the same parameters at once.
 func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *told) error {
 	if record.Grids[0].Submission.Spec.ByResults() {
-		return fmt.Errorf("sweep %s chooses its points by results and takes no others: submit a file with method: grid or "+
-			"random, and tell that sweep", record.ID)
+		return fmt.Errorf("sweep %s chooses its points by results and takes no others: submit a file with method: "+
+			"grid or random, and tell that sweep", record.ID)
 	}
 	have := int64(0)
 	for i := range record.Grids {
@@ -180,7 +182,8 @@ func (t *told) repeated(record *sweep.SweepRecord, key string, first int64) erro
 			return nil
 		}
 	}
-	return fmt.Errorf("sweep %s has other trials from %d on: --from is the number of trials before the points are added",
+	return fmt.Errorf("sweep %s has other trials from %d on: --from is the number of trials before the points are "+
+		"added",
 		record.ID, first)
 }
 
@@ -252,7 +255,8 @@ func (t *told) fill(first *sweep.Submission) error {
 	return nil
 }
 
-// submission is the extension with some of the points, which have the same parameters, and the number of their replicates.
+// submission is the extension with some of the points, which have the same parameters, and the number of their
+// replicates.
 func (t *told) submission(first *sweep.Submission, from, until int) (*sweep.Submission, int64, error) {
 	extension := *first
 	spec := &extension.Spec

@@ -45,7 +45,8 @@ func (s *Store) AddGeneration(ctx context.Context, id string, ordinal int, from 
 				t.fail(fmt.Errorf("trial %d where trial %d was expected", trials[i].Index, want))
 			}
 		}
-		page := page{transaction: t, number: number, trials: trials, parameters: parameters, state: sweep.Pending, marked: metric}
+		page := page{transaction: t, number: number, trials: trials, parameters: parameters, state: sweep.Pending,
+			marked: metric}
 		if cancelled {
 			page.state = sweep.Cancelled
 		} else if reuse {
@@ -185,12 +186,13 @@ func (p *page) skip(trials []*sweep.Trial) {
 		return
 	}
 	result := sweep.Result{State: sweep.Skipped}
+	reasons := database.Rows(len(trials), "trial_index, error", func(i int, row []any) []any {
+		return append(row, &trials[i].Index, &trials[i].Skipped)
+	})
 	p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`)
 		SELECT t.trial_no, '{}', 0, 0, '', '', 0, 0, v.error, '', $1, '', '', '', ''
 		FROM {v} JOIN trials AS t ON t.sweep_no = $2 AND t.trial_index = v.trial_index`,
-		result.ComputeDigest(nil), p.number, database.Rows(len(trials), "trial_index, error", func(i int, row []any) []any {
-			return append(row, &trials[i].Index, &trials[i].Skipped)
-		}))
+		result.ComputeDigest(nil), p.number, reasons)
 }
 
 // addClasses makes the classes of the trials that the sweep does not have yet.

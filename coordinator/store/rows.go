@@ -9,7 +9,8 @@ import (
 
 const selectRows = `SELECT t.trial_index, t.state, t.diverged, t.executions, t.parameters, o.summary,
 		coalesce(o.best_epoch, 0), coalesce(o.parameter_count, 0), coalesce(o.seconds, 0), coalesce(o.run_name, ''),
-		coalesce(o.run_group, ''), coalesce(n.tags, o.tags, ''), CASE WHEN t.state = 'skipped' THEN coalesce(o.error, '') ELSE '' END
+		coalesce(o.run_group, ''), coalesce(n.tags, o.tags, ''),
+		CASE WHEN t.state = 'skipped' THEN coalesce(o.error, '') ELSE '' END
 	FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no
 	LEFT JOIN trial_notes AS n ON n.sweep_no = t.sweep_no AND n.trial_index = t.trial_index
 	WHERE t.sweep_no = $1 AND t.trial_index >= $2 AND t.trial_index < $3 ORDER BY t.trial_index`

@@ -41,8 +41,8 @@ func (d *decoder) decodeHalving() {
 		by = by.Filled(d.description)
 	}
 	if by.By == "" && (d.description != nil || d.script()) {
-		d.fail(where, "early_terminate", "needs the metric that is to be small or large, as in metric: {name: loss, goal: "+
-			"minimize}")
+		d.fail(where, "early_terminate", "needs the metric that is to be small or large, as in metric: {name: loss, "+
+			"goal: minimize}")
 	}
 	to, ok := d.largest(name, where)
 	if !ok || len(d.errors) > 0 {
@@ -50,8 +50,8 @@ func (d *decoder) decodeHalving() {
 	}
 	d.file.Spec.Halving = sweep.NewHalving(name, from, to, eta, cohort)
 	if to < from*eta {
-		d.fail(where, "early_terminate", "halving needs two rungs or more: %s is %d, and the rung before, %d, is below "+
-			"min_iter: %d", name, to, to/eta, from)
+		d.fail(where, "early_terminate", "halving needs two rungs or more: %s is %d, and the rung before, %d, is "+
+			"below min_iter: %d", name, to, to/eta, from)
 	}
 }
 

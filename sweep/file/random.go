@@ -73,11 +73,12 @@ func (d *decoder) decodeBatch(method string) {
 			m.Batch = batch
 		}
 	case d.method != "":
-		d.note(d.top["batch"].where, "batch", "has no effect: it belongs to method: bayes and to early_terminate: {type: median}")
+		d.note(d.top["batch"].where, "batch", "has no effect: it belongs to method: bayes and to early_terminate: "+
+			"{type: median}")
 	case slices.Contains(Methods, method):
 		d.fail(d.top["batch"].where, "batch", "belongs to method: bayes, of which it is how many points are chosen at "+
-			"a time, and to early_terminate: {type: median}; method: %s chooses none by results (a parameter of this name "+
-			"belongs under parameters)", method)
+			"a time, and to early_terminate: {type: median}; method: %s chooses none by results (a parameter of this "+
+			"name belongs under parameters)", method)
 	}
 }
 

@@ -53,7 +53,8 @@ func Schema(description *sweep.Description) ([]byte, error) {
 func batchSchema() object {
 	return documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBatch,
 		"default": sweep.DefaultBatch}, "For method: bayes: how many points are chosen at a time, by the results of "+
-		"all points before them. For early_terminate: {type: median}: how many points are compared with the same earlier ones.")
+		"all points before them. For early_terminate: {type: median}: how many points are compared with the same "+
+		"earlier ones.")
 }
 
 // stoppingSchema describes early_terminate.
@@ -64,8 +65,8 @@ func stoppingSchema() object {
 			"properties": object{
 				"type": object{"const": "median"},
 				"startup_trials": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MedianWindow,
-					"default": sweep.DefaultStartupTrials}, "How many earlier trials must have a value at a position before "+
-					"trials are stopped there."),
+					"default": sweep.DefaultStartupTrials}, "How many earlier trials must have a value at a position "+
+					"before trials are stopped there."),
 				"warmup_steps": documented(object{"type": "integer", "minimum": 0, "default": 0},
 					"How many values a trial reports before it is judged."),
 			},
@@ -74,20 +75,39 @@ func stoppingSchema() object {
 			"type": "object", "required": []string{"type", "parameter"}, "additionalProperties": false,
 			"properties": object{
 				"type": object{"const": "halving"},
-				"parameter": documented(object{"type": "string"}, "The parameter that is the number of epochs or steps; its "+
-					"value is that of the last rung."),
+				"parameter": documented(object{"type": "string"}, "The parameter that is the number of epochs or "+
+					"steps; its value is that of the last rung."),
 				"min_iter": documented(object{"type": "integer", "minimum": 1, "default": 1},
 					"The smallest number of epochs or steps of a rung."),
 				"eta": documented(object{"type": "integer", "minimum": 2, "maximum": 1000, "default": sweep.DefaultEta},
-					"How many points of a rung there are for each of the next one, which has as many times its epochs."),
+					"How many points of a rung there are for each of the next one, which has as many times its "+
+						"epochs."),
 				"cohort": documented(object{"type": "integer", "minimum": 2, "maximum": sweep.MostHalving},
-					"The number of points that are compared; by default the smallest one of which a point comes to the last rung."),
+					"The number of points that are compared; by default the smallest one of which a point comes to "+
+						"the last rung."),
 			},
 		},
 		object{
 			"type": "object", "required": []string{"type"}, "properties": object{"type": object{"const": "hyperband"}},
 		},
-	}}, "Stops trials early whose metric is worse than that of others: {type: median} by the trials of earlier generations.")
+	}}, "Stops trials early whose metric is worse than that of others: {type: median} by the trials of earlier "+
+		"generations.")
+}
+
+// raceSchema describes race.
+func raceSchema(metricName, goal object) object {
+	return documented(object{
+		"type": "object", "additionalProperties": false,
+		"properties": object{
+			"by": documented(metricName, "The metric by which grid points are compared; by default that of "+
+				"select."),
+			"goal": documented(goal, "Whether a small or a large value is good; by default the goal of select or "+
+				"of the metric."),
+			"confidence": documented(object{"type": "number", "minimum": 0.5, "exclusiveMaximum": 1,
+				"default": sweep.DefaultConfidence}, "1 minus the level of the tests."),
+		},
+	}, "Runs one replicate of all grid points, then the next, and skips further replicates of points that are no "+
+		"longer likely to be the best of their group.")
 }
 
 // keysSchema describes the keys of a sweep file.
@@ -148,17 +168,7 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 					"own goal."),
 			},
 		}, "How tables, the live view and best_trials select the result of each group."),
-		"race": documented(object{
-			"type": "object", "additionalProperties": false,
-			"properties": object{
-				"by": documented(metricName, "The metric by which grid points are compared; by default that of select."),
-				"goal": documented(goal, "Whether a small or a large value is good; by default the goal of select or of "+
-					"the metric."),
-				"confidence": documented(object{"type": "number", "minimum": 0.5, "exclusiveMaximum": 1,
-					"default": sweep.DefaultConfidence}, "1 minus the level of the tests."),
-			},
-		}, "Runs one replicate of all grid points, then the next, and skips further replicates of points that are no "+
-			"longer likely to be the best of their group."),
+		"race": raceSchema(metricName, goal),
 		"limits": documented(object{
 			"type": "object", "additionalProperties": false,
 			"properties": limitsSchema(),

@@ -87,12 +87,12 @@ func (d *decoder) checkStopping() {
 	stopping.Metric, stopping.Goal = by.By, cmp.Or(by.Goal, sweep.Minimize)
 	switch {
 	case by.By == "" && (d.description != nil || d.script()):
-		d.fail(where, "early_terminate", "needs the metric that is to be small or large, as in metric: {name: loss, goal: "+
-			"minimize}")
+		d.fail(where, "early_terminate", "needs the metric that is to be small or large, as in metric: {name: loss, "+
+			"goal: minimize}")
 	case d.description != nil:
 		if m := d.description.Metric(by.By); m != nil && !m.Curve {
-			d.fail(where, "early_terminate", "trainer %s reports %s only at the end of a trial, which is too late to stop "+
-				"it%s", d.description.Name, by.By, d.curves())
+			d.fail(where, "early_terminate", "trainer %s reports %s only at the end of a trial, which is too late to "+
+				"stop it%s", d.description.Name, by.By, d.curves())
 		}
 	}
 }
