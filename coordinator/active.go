@@ -58,6 +58,7 @@ func (a *activeSweep) grid(index int64) *sweep.GridRecord {
 func (a *activeSweep) job(t sweep.Trial, stop *sweep.StopRule) wire.Job {
 	job := wire.Job{Trial: t, Pool: a.record.Pool, Stop: stop}
 	if g := a.grid(t.Index); g != nil {
+		job.Lineage, job.Budget = g.Submission.Description.Lineage(t.Parameters, t.DatasetDigest)
 		job.Limits, job.Artifacts = g.Submission.Spec.Limits, g.Submission.Spec.Artifacts
 		job.Script = g.Submission.Spec.Script.For(t.Parameters)
 		job.Volatile = a.volatile[g.Ordinal]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"sweep/coordinator/schedule"
@@ -174,6 +175,9 @@ func (p *page) resolve(t *sweep.Trial, point sweep.Parameters) error {
 		return err
 	}
 	t.Class = p.class(submission.Requirement(key))
+	if slices.Contains(submission.Spec.Artifacts, sweep.CheckpointArtifact) {
+		t.Lineage, t.Budget = description.Lineage(resolved, t.DatasetDigest)
+	}
 	return nil
 }
 

@@ -250,6 +250,29 @@ func (s *scheduler) sweep(ctx context.Context, id string) (*activeSweep, error) 
 	return a, nil
 }
 
+// continueTrials adds to the jobs of a sweep the checkpoints from which their trials can continue.
+func (s *scheduler) continueTrials(ctx context.Context, id string, jobs []wire.Job) error {
+	var trials []sweep.Trial
+	for i := range jobs {
+		if jobs[i].Lineage != "" {
+			trials = append(trials, jobs[i].Trial)
+		}
+	}
+	if len(trials) == 0 {
+		return nil
+	}
+	found, err := s.store.Checkpoints(ctx, id, trials)
+	if err != nil {
+		return fmt.Errorf("looking for checkpoints of sweep %s: %w", id, err)
+	}
+	for i := range jobs {
+		if r, ok := found[jobs[i].Index]; ok {
+			jobs[i].Continues = &r
+		}
+	}
+	return nil
+}
+
 // dispatch marks trials as queued and has their jobs published.
 func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule.Fact, error) {
 	began := time.Now()
@@ -282,6 +305,9 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 				return schedule.Failed{Err: err, Unused: unused}, err
 			}
 			taken[from] = append(taken[from], active.job(trials[i], stop))
+		}
+		if err := s.continueTrials(ctx, from.sweep, taken[from]); err != nil {
+			return schedule.Failed{Err: err, Unused: unused}, err
 		}
 	}
 	done := schedule.Done{Action: a}

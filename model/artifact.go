@@ -75,6 +75,11 @@ func decodeWeights(artifact []byte) (file *safetensors.File, parameters sweep.Pa
 // handOver hands over the artifacts that the request names, when result has put
 // the kept weights into the network.
 func (t *training) handOver(ctx context.Context, sink sweep.Sink) error {
+	if t.kept != nil && !t.diverged {
+		if err := sink.Artifact(sweep.Artifact{Name: sweep.CheckpointArtifact}, bytes.NewReader(t.kept)); err != nil {
+			return fmt.Errorf("%s: %w", sweep.CheckpointArtifact, err)
+		}
+	}
 	if t.best.Epoch == 0 {
 		return nil
 	}

@@ -39,6 +39,10 @@ type snapshot struct {
 	Points    []byte // the curves, as their recorder writes them
 	// Seconds is how long the trial has taken so far, over all its executions.
 	Seconds float64
+	// End is the number of steps of the trial, and Spaced are the points of the curves whose spacing
+	// depends on it, of an open-ended trial. Checkpoints of earlier programs lack both.
+	End    int
+	Spaced []sweep.Curve
 }
 
 // state is a matrix of a state.
@@ -103,7 +107,7 @@ func (t *training) checkpoint() ([]byte, error) {
 	err = gob.NewEncoder(&b).Encode(snapshot{
 		Level: t.net.Level().String(), Position: t.position(), Sum: t.sum, Steps: memory.Steps, States: t.states(),
 		Best: best, Validated: t.validated, Points: points,
-		Seconds: time.Since(t.started).Seconds(),
+		Seconds: time.Since(t.started).Seconds(), End: t.plan.Steps, Spaced: t.spacedCurves(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
@@ -146,7 +150,8 @@ func (s *snapshot) readValues(data []byte, values int, moments [][]float32) erro
 	return nil
 }
 
-// resume puts the training into the state of a checkpoint of the same trial.
+// resume puts the training into the state of a checkpoint of the same trial, or of one that differs from
+// it only in where it ends, if that is open.
 func (t *training) resume(state []byte) error {
 	var s snapshot
 	rest := bytes.NewReader(state)
@@ -172,9 +177,14 @@ func (t *training) resume(state []byte) error {
 	if !fits || !t.setStates(s.States) {
 		return fmt.Errorf("checkpoint: it belongs to another trial")
 	}
+	if s.End > 0 && s.End != t.plan.Steps && !t.s.openEnded {
+		return fmt.Errorf("checkpoint: it is of a trial of %d steps, and this one has %d and is not open_ended", s.End,
+			t.plan.Steps)
+	}
 	if err := t.curves.resume(s.Points); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
+	t.respace(s.Spaced)
 	copy(values, s.Values)
 	for i := range moments {
 		copy(moments[i], s.Moments[i])

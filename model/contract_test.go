@@ -26,6 +26,7 @@ func TestTrainerContract(t *testing.T) {
 		Parameters: sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(20)},
 		Long:       sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(1_000_000), "hidden": int64(64)},
 		Resumable:  sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(600), "test_every": int64(50)},
+		Continued:  sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(40), "open_ended": true},
 		Refused: []sweep.Parameters{
 			{"dataset": "generated-cbf", "m1": int64(33)},
 			{"dataset": "generated-cbf", "model": "ornn", "start": "identity"},

@@ -54,7 +54,7 @@ func (s *settings) costOf(t task.Task, history int64) (cost, error) {
 }
 
 // testInterval is the number of epochs between points of the test curve, 0 for
-// none: at most 20 points a trial, and so few that testing costs no more than
+// none: at most curvePoints a trial, and so few that testing costs no more than
 // about a tenth of training (a series costs a third of a trained one). A task
 // without epochs is tested at its end.
 func (s *settings) testInterval(schedule task.Schedule, train, test int) int {
@@ -64,9 +64,25 @@ func (s *settings) testInterval(schedule task.Schedule, train, test int) int {
 	case s.testEvery > 0:
 		return s.testEvery
 	default:
-		return max((schedule.Intervals()+19)/20, (10*test+3*train-1)/(3*train), 1)
+		return s.spacing(schedule, max((10*test+3*train-1)/(3*train), 1))
 	}
 }
+
+// spacing is the number of intervals, a multiple of so many, between the points of a curve that has at
+// most 20 over the trial. If the trial is open-ended, that of a longer trial is a multiple of it.
+func (s *settings) spacing(schedule task.Schedule, every int) int {
+	all := (schedule.Intervals() + curvePoints - 1) / curvePoints
+	if !s.openEnded {
+		return max(all, every)
+	}
+	for every < all {
+		every *= 2
+	}
+	return every
+}
+
+// curvePoints bounds how often the test part is evaluated and the spectral margin is computed.
+const curvePoints = 20
 
 // memory is the bytes that a trial takes at most besides its data: those of layers and
 // optimiser, parameters and their gradients, the kept weights, a minibatch, and a

@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 
+	"sweep/model/protocol"
 	"sweep/sweep"
 	"sweep/sweep/safetensors"
 )
@@ -21,9 +22,12 @@ const (
 func description() *sweep.Description {
 	return &sweep.Description{
 		Name: Name, Version: Version, ResultVersion: resultVersion, Parameters: parameters(), Artifacts: artifacts,
-		Metrics: append(slices.Clone(metrics), precisionMetrics()...),
+		Metrics: append(slices.Clone(metrics), precisionMetrics()...), Continues: continued,
 	}
 }
+
+// continued are the trials that can be trained longer.
+var continued = sweep.Match{protocol.OpenEnded: {true}}
 
 // artifacts and metrics are what a trial leaves.
 var artifacts = []sweep.ArtifactSchema{
@@ -31,6 +35,8 @@ var artifacts = []sweep.ArtifactSchema{
 	{Name: ProbabilitiesArtifact, MediaType: safetensors.MediaType, Doc: "of a classification: what the kept " +
 		"weights give each class of the test rows and of the validation rows (after a refit: what the " +
 		"weights before it give those), in half precision, with the labels; for table --select ensemble"},
+	{Name: sweep.CheckpointArtifact, Doc: "the state of an open_ended trial at its end, from which one with more " +
+		"epochs or steps continues"},
 }
 
 // lossOfDiverged is what a diverged trial counts as in the mean loss of a grid point.

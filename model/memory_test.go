@@ -113,7 +113,7 @@ func checkMemory(t *testing.T, point sweep.Parameters) {
 		run.net.Form()
 	}
 	step()
-	if err := run.endInterval(t.Context(), 0); err != nil {
+	if err := run.endInterval(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if s.fgsm > 0 {

@@ -29,7 +29,8 @@ func parameters() []sweep.ParameterSchema {
 			{Name: "model", Type: sweep.StringType, Default: "spectral-rnn", Enum: systems.Names(),
 				Doc: "network" + systems.Doc()},
 			hiddenParameter, system.Depth,
-		}, own, system.TopParameters(), networkParameters, optimizerParameters, protocol.Parameters(),
+		}, own, system.TopParameters(), networkParameters, []sweep.ParameterSchema{openEndedParameter},
+		optimizerParameters, protocol.Parameters(),
 		[]sweep.ParameterSchema{gradientsParameter, reportParameter, seedParameter},
 	)
 	for i := range list {
@@ -38,6 +39,8 @@ func parameters() []sweep.ParameterSchema {
 		switch {
 		case slices.ContainsFunc(own, func(o sweep.ParameterSchema) bool { return o.Name == p.Name }):
 			p.Defaults = slices.Concat(p.Defaults, sets, systems.Defaults(p.Name), of)
+		case p.Name == "refit": // what an open end excludes goes first
+			p.Defaults = slices.Concat(p.Defaults, of, sets, systems.Defaults(p.Name))
 		case p.Name == "input_size": // what a network can read goes first
 			p.Defaults = slices.Concat(systems.Defaults(p.Name), of, sets)
 		default:
@@ -103,6 +106,14 @@ var reportParameter = sweep.ParameterSchema{
 		"point, too; 0 records none",
 }
 
+// openEndedParameter says whether a trial can be trained longer.
+var openEndedParameter = sweep.ParameterSchema{
+	Name: protocol.OpenEnded, Type: sweep.BooleanType, Default: false, Neutral: false,
+	Doc: "whether the trial can be continued with more epochs or steps: nothing that it does depends on where it " +
+		"ends. There is no refit, the schedule is exponential, and the curves of at most 20 points have them at " +
+		"multiples of a power of two",
+}
+
 // optimizerParameters are those of the steps of training.
 var optimizerParameters = []sweep.ParameterSchema{
 	{Name: "optimizer", Type: sweep.StringType, Default: "adam", Enum: []any{"adam", "rmsprop", "sgd"},
@@ -110,8 +121,9 @@ var optimizerParameters = []sweep.ParameterSchema{
 	{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: new(0.0), ExclusiveMinimum: true,
 		Doc: "learning rate ρ of the first epoch"},
 	{Name: "schedule", Type: sweep.StringType, Default: "exponential", Neutral: "exponential",
-		Enum: []any{"exponential", "linear"},
-		Doc:  "how the learning rate falls: exponential by decay, or linear from lr to 0 over the trial"},
+		Endless: []any{"exponential"},
+		Enum:    []any{"exponential", "linear"},
+		Doc:     "how the learning rate falls: exponential by decay, or linear from lr to 0 over the trial"},
 	{Name: "decay", AppliesWhen: exponential, Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0),
 		ExclusiveMinimum: true, Maximum: new(1.0),
 		Doc: "decay α: epoch e (from 0) trains with ρ·α^e; where a task has no epochs the time between " +

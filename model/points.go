@@ -10,13 +10,12 @@ import (
 // paper, figure 4). Training is measured in its minibatches, dropout included, as the weights
 // were then.
 func (t *training) addGaps(train *epochSum, test *loss.Score) {
-	epoch := t.mark()
-	t.curves.add("test_loss", epoch, test.Mean())
-	t.curves.add("loss_gap", epoch, test.Mean()-train.Loss/float64(train.Rows))
+	t.add("test_loss", test.Mean())
+	t.add("loss_gap", test.Mean()-train.Loss/float64(train.Rows))
 	if t.shape.Accuracy() {
 		accuracy := float64(train.Correct) / float64(train.Rows)
-		t.curves.add("train_accuracy", epoch, accuracy)
-		t.curves.add("accuracy_gap", epoch, accuracy-test.Accuracy())
+		t.add("train_accuracy", accuracy)
+		t.add("accuracy_gap", accuracy-test.Accuracy())
 	}
 }
 

@@ -29,6 +29,6 @@ func precisionMetrics() (all []sweep.MetricSchema) {
 // addPrecision adds the points of a part's evaluation.
 func (t *training) addPrecision(part string, score *loss.Score) {
 	for i, precision := range score.Precision() {
-		t.curves.add(precisionAt(part, loss.Ranks[i]), t.mark(), precision)
+		t.add(precisionAt(part, loss.Ranks[i]), precision)
 	}
 }

@@ -93,7 +93,7 @@ func TestRefitBoundaryUnaligned(t *testing.T) {
 			if late == (rows == plain) {
 				t.Errorf("%+v: epoch %d trains on %d rows; %d are not held out", c, epoch, rows, plain)
 			}
-			if err := run.endInterval(t.Context(), 0); err != nil {
+			if err := run.endInterval(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if !late {
@@ -153,7 +153,7 @@ func stepByStep(t *testing.T, point sweep.Parameters, each func(run *training)) 
 		run.step()
 		if run.position()%run.plan.Interval == 0 {
 			each(run)
-			if err := run.endInterval(context.Background(), 0); err != nil {
+			if err := run.endInterval(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 		}

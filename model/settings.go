@@ -24,6 +24,7 @@ type settings struct {
 	// epochs, 0 for none.
 	gapCurves   bool
 	reportEvery int
+	openEnded   bool    // the trial can be trained longer
 	fgsm        float64 // ε of adversarial examples; 0 for none
 	// gradientNorms is the number of time steps of which ‖∂L/∂h(t)‖ is recorded.
 	gradientNorms int
@@ -82,7 +83,8 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		batch:     r.Integer("batch"),
 		testEvery: r.Integer("test_every"), gradientNorms: r.Integer("gradient_norms"),
 		gapCurves: r.Boolean("gap_curves"), reportEvery: r.Integer("report_every"),
-		fgsm: r.Number("fgsm"),
+		openEnded: r.Boolean(protocol.OpenEnded),
+		fgsm:      r.Number("fgsm"),
 	}
 	if s.protocol, err = protocol.Read(&r); err != nil {
 		return nil, err
@@ -106,6 +108,11 @@ func (s *settings) check() error {
 	if s.gapCurves && s.testEvery < 0 {
 		return &sweep.ParameterError{Parameter: "gap_curves", Value: true,
 			Problem: "has no effect here: test_every is -1, so there is no test before the end"}
+	}
+	if s.openEnded {
+		if err := schema.Endless(s.parameters); err != nil {
+			return err
+		}
 	}
 	if err := s.network.System.Check(s.options(1)); err != nil {
 		return err

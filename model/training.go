@@ -25,8 +25,6 @@ const (
 	evaluationBatch = 64
 	// divergedLoss ends a trial whose loss in a step is no loss any more.
 	divergedLoss = 1e6
-	// marginPoints bounds how often the spectral margin is computed.
-	marginPoints = 20
 	// reportInterval is the time between batches of points.
 	reportInterval = 250 * time.Millisecond
 )
@@ -57,6 +55,11 @@ type training struct {
 	// if it is asked for.
 	validated []safetensors.Tensor
 	curves    curves
+	// spaced are the points of the curves whose spacing depends on where the trial ends; nil unless it
+	// is open-ended.
+	spaced map[string]*sweep.Curve
+	// kept is the state at the end of the trial, if it is asked for.
+	kept []byte
 }
 
 // epochSum is what the steps of the present epoch come to so far.
@@ -129,7 +132,9 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 		return nil, err
 	}
 	reported, saved := time.Now(), time.Now()
-	testEvery := t.s.testInterval(t.plan, t.task.Count(task.Train), t.task.Count(task.Test))
+	if err := t.endResumed(ctx); err != nil {
+		return nil, err
+	}
 	for t.position() < t.plan.Steps && !t.diverged {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -138,8 +143,11 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 		if err := t.reportStep(ctx, loss, gradient); err != nil {
 			return nil, err
 		}
-		if p := t.position(); (p%t.plan.Interval == 0 || p == t.plan.Steps) && !t.diverged {
-			if err := t.endInterval(ctx, testEvery); err != nil {
+		if err := t.keepState(); err != nil {
+			return nil, err
+		}
+		if t.atInterval() && !t.diverged {
+			if err := t.endInterval(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -170,6 +178,11 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 
 // position is the number of steps done.
 func (t *training) position() int { return t.streams[task.Train].Position() }
+
+// atInterval says whether an interval ends here.
+func (t *training) atInterval() bool {
+	return t.position()%t.plan.Interval == 0 || t.position() == t.plan.Steps
+}
 
 // mark is where the training stands in curves: in epochs, or in steps.
 func (t *training) mark() int { return t.plan.Mark(t.position()) }
@@ -206,7 +219,7 @@ func (t *training) step() (mean, gradient float64) {
 // endInterval validates, and keeps the snapshot if the epoch rule says so. In the refit
 // the validation rows tell no more than whether the weights are any; where none are held
 // out, the last minibatch does.
-func (t *training) endInterval(ctx context.Context, testEvery int) error {
+func (t *training) endInterval(ctx context.Context) error {
 	sum := t.sum
 	t.sum = epochSum{}
 	var score loss.Score
@@ -235,7 +248,7 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 	} else {
 		t.keepWeights(trainLoss)
 	}
-	if testEvery > 0 && t.interval()%testEvery == 0 {
+	if t.testDue(t.interval()) {
 		test, err := t.evaluate(ctx, task.Test)
 		if err != nil {
 			return err
@@ -246,6 +259,12 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 		}
 	}
 	return nil
+}
+
+// testDue says whether the test curve has a point at the end of an interval.
+func (t *training) testDue(interval int) bool {
+	every := t.s.testInterval(t.plan, t.task.Count(task.Train), t.task.Count(task.Test))
+	return every > 0 && interval%every == 0
 }
 
 // record adds the points of an epoch, or of the time since the last validation.
@@ -264,13 +283,13 @@ func (t *training) record(ctx context.Context, trainLoss float64, validation *lo
 	}
 	t.curves.add("learning_rate", epoch, t.s.rate.at(t.position()-1, t.plan))
 	t.curves.add("seconds", epoch, time.Since(t.started).Seconds())
-	if t.marginDue() {
+	if t.marginDue(t.interval()) {
 		margin, ok, err := t.net.SpectralMargin(ctx)
 		if err != nil {
 			return err
 		}
 		if ok {
-			t.curves.add("spectral_margin", epoch, margin)
+			t.add("spectral_margin", margin)
 		}
 	}
 	return nil
@@ -279,22 +298,20 @@ func (t *training) record(ctx context.Context, trainLoss float64, validation *lo
 // addQuality adds what a part's evaluation is compared by besides its loss.
 func (t *training) addQuality(part string, score *loss.Score) {
 	if t.shape.Perplexity() {
-		t.curves.add(part+"_perplexity", t.mark(), perplexity(score.Mean()))
+		t.add(part+"_perplexity", perplexity(score.Mean()))
 	}
 	if t.shape.Accuracy() {
-		t.curves.add(part+"_accuracy", t.mark(), score.Accuracy())
+		t.add(part+"_accuracy", score.Accuracy())
 	}
 	if t.shape.Labels {
 		t.addPrecision(part, score)
 	}
 }
 
-// marginDue says whether this epoch's spectral margin is recorded: so often that it
+// marginDue says whether the spectral margin at the end of an interval is recorded: so often that it
 // stays cheap.
-func (t *training) marginDue() bool {
-	all, interval := t.plan.Intervals(), t.interval()
-	every := max((all+marginPoints-1)/marginPoints, 1)
-	return interval%every == 0 || interval == 1 || interval == all
+func (t *training) marginDue(interval int) bool {
+	return interval%t.s.spacing(t.plan, 1) == 0 || interval == 1 || interval == t.plan.Intervals()
 }
 
 // keep applies the epoch rule.
@@ -468,6 +485,10 @@ func (c *curves) resume(points []byte) error {
 		return err
 	}
 	if c.thinned {
+		if kept.Limit() != c.recorder.Limit() {
+			return fmt.Errorf("its curves have at most %d points, and those of this trial %d", kept.Limit(),
+				c.recorder.Limit())
+		}
 		c.recorder = kept
 	} else {
 		c.recorder.Add(kept.Curves())

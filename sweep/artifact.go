@@ -82,6 +82,8 @@ const (
 	LongestArtifactName = 100
 	// MostArtifacts is how many a sweep can ask for.
 	MostArtifacts = 100
+	// CheckpointArtifact is the state of a trial at its end, from which one with a larger budget continues.
+	CheckpointArtifact = "checkpoint"
 	// MediaPrefix begins the names of media: what a program logs beside numbers, such as images and
 	// tables. Trainers hand them over unasked.
 	MediaPrefix = "media."

@@ -186,6 +186,18 @@ func (r *Recorder) AddPoint(metric string, step int64, value float32) {
 	r.recording(metric).add(step, value, r.limit)
 }
 
+// Replace gives a metric other points, as if they were the first.
+func (r *Recorder) Replace(c Curve) {
+	rec := r.recording(c.Metric)
+	*rec = recording{metric: c.Metric, run: 1}
+	for i, step := range c.Steps {
+		rec.add(step, c.Values[i], r.limit)
+	}
+}
+
+// Limit is the largest number of points that are kept of a curve, but for the last.
+func (r *Recorder) Limit() int { return r.limit }
+
 // recording returns the curve of a metric, a new one if there is none.
 func (r *Recorder) recording(metric string) *recording {
 	rec := r.curves[metric]

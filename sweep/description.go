@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Description is what a trainer says of itself.
@@ -24,6 +25,9 @@ type Description struct {
 	Metrics    []MetricSchema    `json:"metrics"`
 	// Artifacts are those that the trainer can leave. If it names none, sweeps may ask for any.
 	Artifacts []ArtifactSchema `json:"artifacts,omitempty"`
+	// Continues says which trials can be continued: training from the CheckpointArtifact of one with a
+	// smaller budget gives the same bits as training so long at once. Nil means all that have a budget.
+	Continues Match `json:"continues,omitempty"`
 }
 
 // ArtifactSchema describes an artifact of a trainer.
@@ -77,6 +81,12 @@ type ParameterSchema struct {
 	// validation, an average after the last validation. MeasuresWhen says where; nil everywhere.
 	Measures     bool  `json:"measures,omitempty"`
 	MeasuresWhen Match `json:"measures_when,omitempty"`
+	// Budget says that the parameter, an integer, is how long a trial trains: one with a larger value
+	// begins with the same steps, unless another parameter is not Endless.
+	Budget bool `json:"budget,omitempty"`
+	// Endless, if not nil, are the values with which the steps of training do not depend on where
+	// training ends. Trials with other values cannot be trained longer.
+	Endless []any `json:"endless,omitempty"`
 }
 
 // ConditionalDefault is a default for the points that fit When.
@@ -137,6 +147,59 @@ func (d *Description) Metric(name string) *MetricSchema {
 	return nil
 }
 
+// Budget returns the schema and the value of the parameter that says how long a trial with resolved
+// parameters trains, nil if there is none.
+func (d *Description) Budget(resolved Parameters) (*ParameterSchema, int64) {
+	for i := range d.Parameters {
+		if s := &d.Parameters[i]; s.Budget {
+			if value, ok := resolved[s.Name].(int64); ok {
+				return s, value
+			}
+		}
+	}
+	return nil, 0
+}
+
+// Endless returns a *ParameterError for the first of resolved parameters by which training depends on
+// where it ends, nil if there is none.
+func (d *Description) Endless(resolved Parameters) error {
+	for i := range d.Parameters {
+		s := &d.Parameters[i]
+		value, present := resolved[s.Name]
+		if !present || s.Endless == nil || contains(s.Endless, value) {
+			continue
+		}
+		accepted := make([]string, len(s.Endless))
+		for k, item := range s.Endless {
+			text, _ := CanonicalJSON(item)
+			accepted[k] = strings.Trim(string(text), `"`)
+		}
+		return &ParameterError{Parameter: s.Name, Value: value, Problem: "depends on where training ends, so the " +
+			"trial cannot be trained longer: that needs " + strings.Join(accepted, " or ")}
+	}
+	return nil
+}
+
+// Lineage returns what trials have in common that continue each other, and how far one of them trains: a
+// trial continues from the checkpoint of any of its lineage with a smaller budget. The lineage of a
+// trial that cannot be continued is "".
+func (d *Description) Lineage(resolved Parameters, datasetDigest string) (lineage Fingerprint, budget int64) {
+	if !d.Continues.Fits(resolved) {
+		return "", 0
+	}
+	s, budget := d.Budget(resolved)
+	if s == nil || d.Endless(resolved) != nil {
+		return "", 0
+	}
+	others := resolved.Clone()
+	delete(others, s.Name)
+	lineage, err := d.Fingerprint(others, datasetDigest)
+	if err != nil {
+		return "", 0
+	}
+	return lineage, budget
+}
+
 // Absent says whether a trial with these parameters does not report the metric.
 func (m *MetricSchema) Absent(p Parameters) bool {
 	return m != nil && len(m.AbsentWhen) > 0 && m.AbsentWhen.Fits(p)
@@ -180,7 +243,15 @@ func (d *Description) Check() error {
 				return fmt.Errorf("the neutral value is none: %w", err)
 			}
 		}
+		if s.Budget && s.Type != IntegerType {
+			return fmt.Errorf("parameter %s is a budget, which must be an integer", s.Name)
+		}
 		before[s.Name] = true
+	}
+	for _, name := range d.Continues.Names() {
+		if !before[name] {
+			return fmt.Errorf("trials are continued by %s, which is no parameter", name)
+		}
 	}
 	for i := range d.Metrics {
 		m := &d.Metrics[i]

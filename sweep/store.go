@@ -61,6 +61,10 @@ type Queue interface {
 	// order, and returns them; those that another process put back may come last. It
 	// takes none of a sweep that is no longer active.
 	TakePending(ctx context.Context, id string, class, limit int) ([]Trial, error)
+	// Checkpoints returns what trials of a sweep, by their indices, can continue from: of each lineage the
+	// CheckpointArtifact of the completed trial with the largest budget below the trial's, of any sweep
+	// in the same pool. It looks in the trial's own sweep alone if the grid does not reuse results.
+	Checkpoints(ctx context.Context, id string, trials []Trial) (map[int64]ArtifactRecord, error)
 	// Requeue puts the queued ones of these trials back to pending.
 	Requeue(ctx context.Context, trials []TrialID) (int64, error)
 	// SetWaiting records whether no worker can run what is left of an active sweep, and

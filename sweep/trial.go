@@ -81,6 +81,10 @@ type Trial struct {
 	Class int `json:"class,omitempty"`
 	// Skipped is why it is not to run, "" if it is.
 	Skipped string `json:"-"`
+	// Lineage and Budget say which checkpoints the trial can continue from, see Description.Lineage.
+	// The lineage is empty where none is asked for.
+	Lineage Fingerprint `json:"-"`
+	Budget  int64       `json:"-"`
 }
 
 // TrialRecord is a trial as a store has it.

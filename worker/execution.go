@@ -191,6 +191,9 @@ func (e *execution) train() (*sweep.Result, error) {
 		e.announceLocked()
 	}
 	e.announcing.Unlock()
+	if checkpoint == nil && e.delivery.Continues != nil {
+		checkpoint = e.fetchCheckpoint()
+	}
 	if limit := e.delivery.Limits.Timeout; limit > 0 {
 		timer := time.AfterFunc(limit, func() { e.abandon(errTimedOut) })
 		defer timer.Stop()
@@ -210,6 +213,7 @@ func (e *execution) train() (*sweep.Result, error) {
 		return result, err
 	}
 	w.log.Warn("trial failed after it resumed; it starts over", "trial", e.delivery.TrialID, "error", err)
+	e.setNote(fmt.Sprintf("starts over: it failed from a checkpoint: %v", err))
 	e.removeCheckpoint()
 	request.Checkpoint = nil
 	e.recorder = sweep.NewRecorder(e.delivery.Limits.Points)

@@ -128,7 +128,7 @@ func (s *slot) prefetch(current *wire.Delivery) {
 	}
 	suits := func(d *wire.Delivery) bool {
 		return d.Requirement.Trainer == s.trainer && d.Script == nil && s.worker.offer.unmet(&d.Requirement) == "" &&
-			!s.worker.hasCheckpoint(d)
+			d.Continues == nil && !s.worker.hasCheckpoint(d)
 	}
 	if has == 0 && (!suits(current) || want == 0 || !trainer.Prefetch(s.worker.request(current))) {
 		return

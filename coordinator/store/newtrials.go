@@ -168,6 +168,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 			&v.pointKey))
 	}).WithoutEmpty())
 	p.skip(skipped)
+	p.addLineages()
 	if reused {
 		first, last := p.trials[0].Index, p.trials[len(p.trials)-1].Index
 		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+qualified("o", outcomeColumns)+`

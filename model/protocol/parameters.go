@@ -2,6 +2,9 @@ package protocol
 
 import "sweep/sweep"
 
+// OpenEnded is the parameter that says whether a trial can be trained longer.
+const OpenEnded = "open_ended"
+
 // Parameters returns the schemas of epoch_rule, refit and average.
 func Parameters() []sweep.ParameterSchema {
 	rules := make([]any, len(Rules))
@@ -17,6 +20,8 @@ func Parameters() []sweep.ParameterSchema {
 		// docs/measurements.md has what refit and average gain.
 		{Name: "refit", Measures: true, AppliesWhen: final,
 			Type: sweep.NumberType, Default: 0.2, Neutral: int64(0), Minimum: new(0.0), Maximum: new(0.9),
+			Endless:  []any{int64(0)},
+			Defaults: []sweep.ConditionalDefault{{When: sweep.Match{OpenEnded: {true}}, Value: int64(0)}},
 			Doc: "share of the epochs, the last, that train on the series held out for validation, too: " +
 				"nothing is validated there, and the final weights are tested"},
 		{Name: "average", Measures: true, AppliesWhen: final, Type: sweep.NumberType, Default: 0.1, Neutral: int64(0),

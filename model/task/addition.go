@@ -40,7 +40,7 @@ var (
 		Doc:     "sequences to validate on, and as many others to test on (SGORNN paper: 10 minibatches of 64)",
 	}
 	steps = sweep.ParameterSchema{
-		Name: "steps", Type: sweep.IntegerType, Default: int64(20_000), Minimum: new(1.0),
+		Name: "steps", Budget: true, Type: sweep.IntegerType, Default: int64(20_000), Minimum: new(1.0),
 		Maximum: new(1_000_000_000.0),
 		Doc:     "minibatches to train on",
 	}

@@ -72,7 +72,7 @@ var (
 			"its one output) the mean squared error or the cross entropy of the sigmoid of each output",
 	}
 	epochs = sweep.ParameterSchema{
-		Name: "epochs", Type: sweep.IntegerType, Default: int64(1000), Minimum: new(1.0),
+		Name: "epochs", Budget: true, Type: sweep.IntegerType, Default: int64(1000), Minimum: new(1.0),
 		Doc: "passes over the training set",
 	}
 	testEvery = sweep.ParameterSchema{

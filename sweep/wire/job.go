@@ -31,6 +31,8 @@ type Job struct {
 	Artifacts []string `json:"artifacts,omitempty"`
 	// Stop is by what the trial is stopped early; nil if it runs to its end.
 	Stop *sweep.StopRule `json:"stop,omitempty"`
+	// Continues is the checkpoint of a shorter trial from which this one can continue, nil if there is none.
+	Continues *sweep.ArtifactRecord `json:"continues,omitempty"`
 }
 
 // VolatileSet returns Volatile as a set.

@@ -35,6 +35,9 @@ func normalizeSchema(s *sweep.ParameterSchema) error {
 	for i := range s.Enum {
 		values = append(values, &s.Enum[i])
 	}
+	for i := range s.Endless {
+		values = append(values, &s.Endless[i])
+	}
 	matches := []sweep.Match{s.AppliesWhen, s.NeutralWhen, s.MeasuresWhen}
 	for i := range s.Defaults {
 		values = append(values, &s.Defaults[i].Value)

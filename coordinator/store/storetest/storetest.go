@@ -57,6 +57,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Reuse", testReuse},
 		{"Retention", testRetention},
 		{"Artifacts", testArtifacts},
+		{"Lineages", testLineages},
 		{"Executions", testExecutions},
 		{"Stopping", testStopping},
 		{"Some", testSome},

@@ -19,7 +19,9 @@ func testArtifacts(t *testing.T, s *suite) {
 		if err := sweep.CheckArtifactName(a.Name); err != nil || a.Doc == "" || slices.Contains(names, a.Name) {
 			t.Errorf("artifact %+v: %v", a, err)
 		}
-		names = append(names, a.Name)
+		if a.Name != sweep.CheckpointArtifact { // see testContinue
+			names = append(names, a.Name)
+		}
 	}
 	plain, _ := s.train(t, s.trainer, request)
 	request.Artifacts = names
@@ -45,9 +47,10 @@ func testArtifacts(t *testing.T, s *suite) {
 			if !slices.Equal(a.Content, first[name].Content) {
 				t.Errorf("artifact %q differs from one time to the other", name)
 			}
-			if i := slices.Index(names, name); i >= 0 && a.MediaType != s.description.Artifacts[i].MediaType {
-				t.Errorf("artifact %q: media type %q, described as %q", name, a.MediaType,
-					s.description.Artifacts[i].MediaType)
+			for _, described := range s.description.Artifacts {
+				if described.Name == name && a.MediaType != described.MediaType {
+					t.Errorf("artifact %q: media type %q, described as %q", name, a.MediaType, described.MediaType)
+				}
 			}
 		}
 	}

@@ -27,6 +27,8 @@ type Fixture struct {
 	Long sweep.Parameters
 	// Resumable, if not nil, are those of a trial of a few seconds that sends checkpoints.
 	Resumable sweep.Parameters
+	// Continued, if not nil, are those of a trial that can be continued from a shorter one.
+	Continued sweep.Parameters
 	// Refused are trials that must be refused because of a parameter, besides those that
 	// the suite derives from the schema.
 	Refused []sweep.Parameters
@@ -81,6 +83,7 @@ func run(t *testing.T, open func(t *testing.T) sweep.Trainer, fixture Fixture) {
 		{"Resume", testResume},
 		{"OtherLevel", testOtherLevel},
 		{"Artifacts", testArtifacts},
+		{"Continue", testContinue},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &suite{Fixture: fixture, open: open, trainer: open(t)}
