@@ -38,7 +38,8 @@ func (w *waiters) notify(ended func(id string) bool) {
 	}
 }
 
-// Wait waits until a sweep is finished or cancelled, its budget is used up, or ctx ends, and returns its record.
+// Wait waits until a sweep is finished or cancelled, its budget is used up, its trials fail so that it is paused, or ctx
+// ends, and returns its record.
 // Otherwise a paused sweep is waited for. The coordinator must be running.
 func (c *Coordinator) Wait(ctx context.Context, id string) (*sweep.SweepRecord, error) {
 	for {
@@ -48,7 +49,7 @@ func (c *Coordinator) Wait(ctx context.Context, id string) (*sweep.SweepRecord, 
 			return nil, fmt.Errorf("waiting for sweep %s: %w", id, err)
 		}
 		spent := record.State == sweep.SweepPaused && strings.HasPrefix(record.Reason, sweep.BudgetReason)
-		if record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled || spent {
+		if record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled || spent || record.Stopped() {
 			return record, nil
 		}
 		select {

@@ -1,9 +1,57 @@
 package sweep
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
+
+// CanaryPoints is the largest number of points of a sweep whose first trials do not run before the others.
+const CanaryPoints = 50
+
+// ErrorReason begins the reason of sweeps that are paused because their trials fail.
+const ErrorReason = "stopped by an error"
+
+// Stopped reports whether a sweep is paused because its trials fail.
+func (s *SweepRecord) Stopped() bool {
+	return s.State == SweepPaused && strings.HasPrefix(s.Reason, ErrorReason)
+}
+
+// Errors are how many of the trials of a class that ended last failed for one cause.
+type Errors struct {
+	Count int64
+	// Cause is the FailureCause of their errors, Last the error of the one that failed last, of trial Trial; both
+	// may be shortened.
+	Cause, Last string
+	Trial       int64
+}
+
+// longestError is how much of an error is compared and shown, in bytes.
+const longestError = 1000
+
+// Add adds the error of a trial that failed, and reports whether its cause is that of the ones before.
+func (e *Errors) Add(trial int64, text string) (same bool) {
+	text = strings.ToValidUTF8(text[:min(len(text), longestError)], "")
+	cause := FailureCause(text)
+	same = e.Count > 0 && cause == e.Cause
+	if !same {
+		e.Count = 0
+	}
+	e.Count, e.Cause, e.Last, e.Trial = e.Count+1, cause, text, trial
+	return same
+}
+
+// Reason says that a sweep is stopped by them, on one line.
+func (e *Errors) Reason() string {
+	text := strings.Join(strings.Fields(e.Last), " ")
+	if text == "" {
+		text = "no reason given"
+	}
+	if e.Count == 1 {
+		return fmt.Sprintf("%s of trial %d: %s", ErrorReason, e.Trial, text)
+	}
+	return fmt.Sprintf("%s of %d trials in a row, the last of them trial %d: %s", ErrorReason, e.Count, e.Trial, text)
+}
 
 // varying matches what differs between the errors of trials that failed for one cause: paths,
 // addresses and numbers. Exit codes are kept.

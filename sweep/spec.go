@@ -46,6 +46,9 @@ type Spec struct {
 	Limits Limits  `json:"limits"`
 	// Budget bounds what all trials together may use; nil means no bound.
 	Budget *Budget `json:"budget,omitempty"`
+	// Canary runs the first trial of each class before the others of a sweep with more than CanaryPoints
+	// points.
+	Canary bool `json:"canary,omitempty"`
 	// Artifacts names the files to keep of a trial besides its result, such as "weights".
 	Artifacts []string `json:"artifacts,omitempty"`
 }
@@ -57,6 +60,7 @@ const (
 	DefaultAttempts = 3
 	DefaultLosses   = 3
 	DefaultPoints   = 1000
+	DefaultErrors   = 20
 	// SeedParameter is the parameter that replicates vary.
 	SeedParameter = "seed"
 )
@@ -226,6 +230,9 @@ type Limits struct {
 	// Losses is how many executions whose workers vanished a trial has before it is failed; 0
 	// means DefaultLosses.
 	Losses int `json:"losses,omitempty"`
+	// Errors is how many trials of a class in a row fail with errors of one cause before the sweep is paused;
+	// 0 means no bound.
+	Errors int `json:"errors,omitempty"`
 	// Points is the largest number of points kept of a curve.
 	Points int `json:"points"`
 	// Artifact and Artifacts are the largest size of one artifact and of all of a trial, in

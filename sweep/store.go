@@ -157,8 +157,12 @@ type Backlog struct {
 	Grids     int
 	Unwritten int64
 	// Budget is what it may use, nil if there is no bound.
-	Budget  *BudgetState
-	Classes []ClassBacklog
+	Budget *BudgetState
+	// Canary means that the first trial of a class runs before the others, MostErrors is how many equal errors in a
+	// row pause the sweep, 0 if there is no bound.
+	Canary     bool
+	MostErrors int64
+	Classes    []ClassBacklog
 }
 
 // ClassBacklog is what is left of the trials of one class.
@@ -166,6 +170,10 @@ type ClassBacklog struct {
 	Class                    int
 	Requirement              Requirement
 	Pending, Queued, Running int64
+	// Tried means that one of its trials has completed, or that a person has resumed the sweep in spite of its
+	// error. Errors are those of the trials that ended last.
+	Tried  bool
+	Errors Errors
 }
 
 // Quarantined is an event that the store refuses.

@@ -48,6 +48,9 @@ type Suspend struct {
 // Exhaust pauses a sweep whose budget is used up.
 type Exhaust struct{ Sweep, Reason string }
 
+// Halt pauses a sweep whose trials fail.
+type Halt struct{ Sweep, Reason string }
+
 // Explain stores why a sweep waits, in whole or in part.
 type Explain struct {
 	Sweep   string
@@ -119,6 +122,7 @@ func (Requeue) executor() string    { return "" }
 func (Fail) executor() string       { return "" }
 func (Suspend) executor() string    { return "" }
 func (Exhaust) executor() string    { return "" }
+func (Halt) executor() string       { return "" }
 func (Explain) executor() string    { return "" }
 func (Dispatch) executor() string   { return "" }
 func (a Open) executor() string     { return a.Queue.Pool }

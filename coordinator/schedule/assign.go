@@ -24,7 +24,7 @@ func (s *State) assign(most int) {
 		pool := v.queue.Pool
 		if candidates[pool] == nil {
 			for _, sw := range s.ordered(pool) {
-				candidates[pool] = append(candidates[pool], newCandidate(sw, s.writable(sw)))
+				candidates[pool] = append(candidates[pool], newCandidate(sw, s.writable(sw) && !sw.holds()))
 			}
 		}
 		next, class := v.next(candidates[pool], allowed)
@@ -74,11 +74,11 @@ func (s *State) vacancies() (list []*vacancy) {
 	return list
 }
 
-// choice counts the classes of pending trials that a queue's workers can run.
+// choice counts the classes of pending trials that may be queued and that a queue's workers can run.
 func (s *State) choice(pool string, state *queueState) (n int) {
 	for _, sw := range s.sweeps {
 		for i := range sw.Classes {
-			if sw.Pool == pool && sw.Classes[i].Pending > 0 && sw.free() != 0 && state.meets(&sw.Classes[i]) {
+			if sw.Pool == pool && sw.ready(i) > 0 && sw.free() != 0 && state.meets(&sw.Classes[i]) {
 				n++
 			}
 		}
@@ -100,7 +100,7 @@ func newCandidate(sw *sweepState, more bool) *candidate {
 	c := &candidate{sweepState: sw, pending: make([]int64, len(sw.Classes)), more: more}
 	for i, class := range sw.Classes {
 		c.has += class.Queued + class.Running
-		c.pending[i] = class.Pending
+		c.pending[i] = sw.ready(i)
 	}
 	return c
 }

@@ -35,6 +35,9 @@ func (s *State) explain() {
 		if reason := sw.betweenGenerations(); v.Reason == "" && reason != "" {
 			v.Reason, v.Reported = reason, true
 		}
+		if reason := sw.awaitsFirst(); v.Reason == "" && reason != "" {
+			v.Reason, v.Reported = reason, true
+		}
 		v.Waiting = unmet > 0 && others == 0 // as far as the written trials tell
 		if v != sw.explained {
 			s.do(v)

@@ -144,7 +144,10 @@ func (f Chosen) apply(s *State) {
 
 func (Changed) apply(s *State) { s.staleAll = true }
 
-func (f Adopted) apply(s *State) { s.put(f.TrialID, job{queue: f.Queue, class: anyClass}) }
+func (f Adopted) apply(s *State) {
+	s.put(f.TrialID, job{queue: f.Queue, class: anyClass})
+	s.queues[f.Queue].unbalanced = true // the sweep may be paused
+}
 
 func (f QueuesLost) apply(s *State) {
 	for _, q := range f.Queues {
@@ -156,12 +159,17 @@ func (f QueuesLost) apply(s *State) {
 }
 
 func (f Paused) apply(s *State) {
+	s.withdrawAll(f.Command, f.Sweep)
+	s.staleAll = true
+}
+
+// withdrawAll withdraws all jobs of a sweep.
+func (s *State) withdrawAll(command any, id string) {
 	for _, q := range s.sortedQueues() {
-		if s.queues[q].jobs[f.Sweep] > 0 {
-			s.doNext(Withdraw{f.Command, q, []string{f.Sweep}})
+		if s.queues[q].jobs[id] > 0 {
+			s.doNext(Withdraw{command, q, []string{id}})
 		}
 	}
-	s.staleAll = true
 }
 
 func (f Cancelled) apply(s *State) {
@@ -204,6 +212,9 @@ func (f Done) apply(s *State) {
 		s.staleAll = true
 	case Exhaust:
 		s.touched[a.Sweep] = true
+	case Halt:
+		s.touched[a.Sweep] = true
+		s.withdrawAll(nil, a.Sweep)
 	case Explain:
 		if sw := s.sweeps[a.Sweep]; sw != nil {
 			sw.explained = a

@@ -13,7 +13,7 @@ import (
 )
 
 // TestProperties draws histories in which workers come, go, vanish and change what they
-// offer, sweeps come, are paused, cancelled and get another priority, trials start and end,
+// offer, sweeps come, are paused, cancelled and get another priority, trials start, end and fail,
 // and the database and the broker of a pool fail and hang. The invariants of [world] hold at
 // every step; in peace every trial that somebody can run ends, and the others' sweeps say
 // why they wait; and the facts, told again, lead to the same decisions.
@@ -62,6 +62,7 @@ func (w *world) events() map[string]func(*rapid.T) {
 				Sweep: id, Pool: rapid.SampledFrom(pools).Draw(t, "pool"),
 				Priority: rapid.IntRange(0, 2).Draw(t, "priority"),
 				State:    sweep.SweepActive, Grids: 1, Unwritten: rapid.Int64Range(1, 30).Draw(t, "trials"),
+				Canary: rapid.Bool().Draw(t, "canary"), MostErrors: rapid.Int64Range(0, 4).Draw(t, "errors"),
 			}
 			switch rapid.SampledFrom([]string{"none", "none", "own", "shared"}).Draw(t, "budget") {
 			case "own":
@@ -91,6 +92,9 @@ func (w *world) events() map[string]func(*rapid.T) {
 		"take": some(func(t *rapid.T, id string) { w.work(id, rapid.Bool().Draw(t, "started")) }),
 		"run":  some(func(_ *rapid.T, id string) { w.work(id, true) }),
 		"end":  some(func(_ *rapid.T, id string) { w.end(id) }),
+		"fail": some(func(t *rapid.T, id string) {
+			w.endIn(id, sweep.Failed, rapid.SampledFrom([]string{"no file /a/1", "no file /b/2", "out of memory"}).Draw(t, "error"))
+		}),
 		"back": some(func(t *rapid.T, id string) { w.release(id, rapid.Bool().Draw(t, "late")) }),
 		"late": func(*rapid.T) { w.tellLate() },
 		"slow": func(t *rapid.T) {
@@ -109,9 +113,8 @@ func (w *world) events() map[string]func(*rapid.T) {
 				}
 			}
 		}),
-		"resume": sweeps(func(_ *rapid.T, id string) {
-			w.sweeps[id].State = sweep.SweepActive
-			w.tell(Changed{})
+		"resume": sweeps(func(t *rapid.T, id string) {
+			w.resume(id, rapid.Bool().Draw(t, "retried"))
 		}),
 		"cancel": sweeps(func(t *rapid.T, id string) { w.cancel(id) }),
 		"broker": func(t *rapid.T) {
@@ -150,10 +153,10 @@ func (w *world) peace(t *rapid.T) {
 		w.setBroker(pool, "")
 	}
 	for _, id := range sortedKeys(w.sweeps) {
-		w.sweeps[id].State = sweep.SweepActive
 		if budget := w.sweeps[id].Budget; budget != nil {
 			budget.Trials = 0 // no bound
 		}
+		w.resume(id, true)
 	}
 	for _, id := range sortedKeys(w.workers) {
 		for w.end(id) {

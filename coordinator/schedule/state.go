@@ -155,9 +155,10 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 // decide appends the actions of the first stage of the cycle that has any. Later stages depend on
 // their outcome.
 func (s *State) decide() {
-	if s.read() || s.write() || s.requeue() || s.fail() || s.exhaust() {
+	if s.read() || s.halt() || s.write() || s.requeue() || s.fail() || s.exhaust() {
 		return
 	}
+	s.hold()
 	s.withdraw()
 	before := len(s.actions)
 	s.assign(dispatchMost)

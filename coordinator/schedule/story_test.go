@@ -24,6 +24,8 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 //	sweep ID [pool=P] [priority=N] [unwritten=N] [classes=T,U] [TRAINER=PENDING[+RUNNING]]…
 //	                                            … [budget=TRIALS] [hours=N] [shared]: a budget
 //	                                            … [batch=N]: results choose each N trials
+//	                                            … [canary]: the first trial of a class runs alone
+//	                                            … [errors=N]: so many equal errors in a row pause it
 //	choosing slow|fast, chosen                  choosing them takes until chosen
 //	budget ID TRIALS HOURS                      changes it, and resumes the sweep
 //	spend ID HOURS                              its trials have taken so long
@@ -32,9 +34,9 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 //	gone ID…, silent ID…                        workers end, or are not heard of any more
 //	take ID [N]                                 a worker takes jobs, and nobody hears of it
 //	run ID [N]                                  it takes jobs and starts them
-//	end ID [N]                                  it ends trials
+//	end ID [N], fail ID [N] [ERROR]             it ends trials
 //	release ID, acknowledge ID                  it gives a trial up, and later its job
-//	pause ID, resume ID, cancel ID [INDEX]…
+//	pause ID, resume ID, retry ID, cancel ID [INDEX]…
 //	wait DURATION
 //	broker POOL works|refuses|hangs
 //	lose                                        all queues that there should be are lost
@@ -194,6 +196,10 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 		for range times {
 			w.end(id)
 		}
+	case "fail":
+		for range times {
+			w.endIn(id, sweep.Failed, "exit status 1: "+strings.Join(rest[min(len(rest), 1):], " "))
+		}
 	case "release":
 		w.take(id, true)
 		h := w.workers[id]
@@ -206,9 +212,8 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 		h.has = h.has[1:]
 	case "pause":
 		w.pause(id)
-	case "resume":
-		w.sweeps[id].State = sweep.SweepActive
-		w.tell(Changed{})
+	case "resume", "retry":
+		w.resume(id, name == "retry")
 	case "cancel":
 		var indices []int64
 		for _, text := range rest {
@@ -245,7 +250,8 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 func (w *world) defineSweep(t *testing.T, id string, o settings) {
 	w.sweeps[id] = &sweep.Backlog{
 		Sweep: id, Pool: o.text("pool", "cpu"), Priority: o.number(t, "priority", 0), State: sweep.SweepActive,
-		Grids: 1, Unwritten: int64(o.number(t, "unwritten", 0)),
+		Grids: 1, Unwritten: int64(o.number(t, "unwritten", 0)), Canary: o["canary"] != nil,
+		MostErrors: int64(o.number(t, "errors", 0)),
 	}
 	if trials, hours := o.number(t, "budget", 0), o.number(t, "hours", 0); trials+hours > 0 {
 		w.sweeps[id].Budget = &sweep.BudgetState{Number: int64(len(w.sweeps) + 1),
@@ -259,7 +265,8 @@ func (w *world) defineSweep(t *testing.T, id string, o settings) {
 	}
 	w.classes[id] = o["classes"]
 	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if slices.Contains([]string{"pool", "priority", "unwritten", "classes", "budget", "hours", "shared", "batch"}, name) {
+		if slices.Contains([]string{"pool", "priority", "unwritten", "classes", "budget", "hours", "shared",
+			"batch", "canary", "errors"}, name) {
 			continue
 		}
 		class := slices.Index(w.classes[id], name)

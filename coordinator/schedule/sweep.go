@@ -15,6 +15,10 @@ type sweepState struct {
 	explained Explain
 	// search is set when it is known that results choose its points.
 	search *Search
+	// held counts the pending trials of each class that must not be queued yet; it is empty if there are none.
+	// canaries are the first trials of classes that run.
+	held     []int64
+	canaries map[int]canary
 }
 
 // left takes in the backlogs of sweeps; with all there are no other active sweeps.
@@ -28,13 +32,14 @@ func (s *State) left(backlogs []sweep.Backlog, all bool) {
 			delete(s.sweeps, b.Sweep)
 			continue
 		case sw == nil:
-			sw = &sweepState{}
+			sw = &sweepState{canaries: map[int]canary{}}
 			s.sweeps[b.Sweep] = sw
 			s.reassign(b.Pool)
-		case sw.Priority != b.Priority || sw.Grids != b.Grids || begins(&sw.Backlog, &b), spends(&sw.Backlog, &b):
+		case sw.Priority != b.Priority || sw.Grids != b.Grids || begins(&sw.Backlog, &b), spends(&sw.Backlog, &b),
+			passes(&sw.Backlog, &b):
 			s.reassign(b.Pool)
 		}
-		sw.Backlog = b
+		sw.Backlog, sw.held = b, sw.held[:0]
 	}
 	if all {
 		maps.DeleteFunc(s.sweeps, func(id string, _ *sweepState) bool { return !there[id] })

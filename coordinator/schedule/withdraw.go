@@ -79,7 +79,7 @@ func (s *State) couldUse(state *queueState, sw *sweepState) bool {
 		return false
 	}
 	for i := range sw.Classes {
-		if class := &sw.Classes[i]; class.Pending > 0 && state.meets(class) {
+		if class := &sw.Classes[i]; sw.ready(i) > 0 && state.meets(class) {
 			return true
 		}
 	}

@@ -31,6 +31,8 @@ type world struct {
 	next    map[string]int64
 	down    bool
 
+	// ends are how the trials of sweeps' classes ended last.
+	ends map[string]map[int]*ends
 	// searches are the sweeps whose trials are written in generations.
 	searches map[string]*searchWorld
 	// slow has generations be chosen when choose is called, and not at once.
@@ -75,6 +77,12 @@ func (w *world) showAll(actions []Action) string {
 	return b.String()
 }
 
+// ends are how the trials of a class ended last.
+type ends struct {
+	tried  bool
+	errors sweep.Errors
+}
+
 // searchWorld is a search by results.
 type searchWorld struct {
 	batch            int64
@@ -105,7 +113,7 @@ func newWorld(window, page int, exclusive bool) *world {
 	w := &world{
 		options: options, state: New(options),
 		now: noon, sweeps: map[string]*sweep.Backlog{}, classes: map[string][]string{},
-		trials: map[sweep.TrialID]*trial{}, searches: map[string]*searchWorld{},
+		trials: map[sweep.TrialID]*trial{}, ends: map[string]map[int]*ends{}, searches: map[string]*searchWorld{},
 		next: map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
 		held:    map[string][]func(){},
 		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
@@ -138,8 +146,9 @@ func (w *world) backlog(id string) sweep.Backlog {
 		b.Budget = &budget
 	}
 	for class, trainer := range w.classes[id] {
+		e := w.endsOf(id, class)
 		b.Classes = append(b.Classes, sweep.ClassBacklog{Class: class,
-			Requirement: sweep.Requirement{Trainer: trainer}})
+			Requirement: sweep.Requirement{Trainer: trainer}, Tried: e.tried, Errors: e.errors})
 	}
 	written := false
 	for t := range maps.Values(w.trials) {
@@ -160,6 +169,33 @@ func (w *world) backlog(id string) sweep.Backlog {
 		b.Classes = nil
 	}
 	return b
+}
+
+// endsOf are how the trials of a class ended last.
+func (w *world) endsOf(id string, class int) *ends {
+	if w.ends[id] == nil {
+		w.ends[id] = map[int]*ends{}
+	}
+	if w.ends[id][class] == nil {
+		w.ends[id][class] = &ends{}
+	}
+	return w.ends[id][class]
+}
+
+// resume is what the coordinator does when a person resumes a sweep; retried, when its failed trials are retried.
+func (w *world) resume(id string, retried bool) {
+	w.sweeps[id].State = sweep.SweepActive
+	for _, e := range w.ends[id] {
+		if e.errors.Count > 0 {
+			e.tried, e.errors = !retried, sweep.Errors{}
+		}
+	}
+	for _, t := range w.trials {
+		if retried && t.id.Sweep == id && t.state == sweep.Failed {
+			t.state = sweep.Pending
+		}
+	}
+	w.tell(Changed{})
 }
 
 // active counts the queued and running trials of the sweeps that have a budget.
@@ -313,6 +349,8 @@ func (w *world) databases(a Action, failed bool) Fact {
 		}
 	case Suspend:
 		w.sweeps[a.Sweep].State = sweep.SweepPaused
+	case Halt:
+		w.sweeps[a.Sweep].State = sweep.SweepPaused
 	case Exhaust:
 		w.sweeps[a.Sweep].State = sweep.SweepPaused
 	case Dispatch:
@@ -407,6 +445,7 @@ func (w *world) dispatch(a Dispatch) Fact {
 			continue
 		}
 		taken.state = sweep.Queued
+		w.checkFirst(taken)
 		batches[p.Queue] = append(batches[p.Queue], taken.id)
 		done.Jobs = append(done.Jobs, Job{p.Queue, taken.id, p.Class})
 	}
@@ -415,6 +454,34 @@ func (w *world) dispatch(a Dispatch) Fact {
 		w.ask(a.Pool, func() { w.told = append(w.told, w.publish(q, batches[q])) })
 	}
 	return done
+}
+
+// checkFirst checks that a trial which is queued does not wait for the first one of its class, and that none of its class
+// has failed so that the sweep is to be paused.
+func (w *world) checkFirst(t *trial) {
+	b, e := w.backlog(t.id.Sweep), w.endsOf(t.id.Sweep, t.class)
+	if n := e.errors.Count; n > 0 && (b.Canary && !e.tried || b.MostErrors > 0 && n >= b.MostErrors) {
+		w.fail("what fails is not queued", "trial %s: %+v", t.id, e.errors)
+	}
+	if !b.Canary || e.tried {
+		return
+	}
+	var active, others int64
+	for _, class := range b.Classes {
+		if n := class.Queued + class.Running; !class.Tried {
+			active += n
+			if class.Class == t.class {
+				others = n - 1
+			}
+		}
+	}
+	if slots := w.state.poolSlots()[b.Pool]; active > max(slots, 1) {
+		w.fail("classes without a completed trial have one for each slot", "%d of sweep %s on %d slots", active, b.Sweep,
+			slots)
+	}
+	if c := w.state.sweeps[b.Sweep].canaries[t.class]; others > 0 && !c.long {
+		w.fail("the first trial of a class runs alone", "trial %s is queued beside %d", t.id, others)
+	}
 }
 
 func (w *world) publish(q Queue, ids []sweep.TrialID) Fact {
@@ -571,8 +638,11 @@ func (w *world) take(id string, started bool) bool {
 	return true
 }
 
-// end has a worker end the first trial that it has.
-func (w *world) end(id string) bool {
+// end has a worker complete the first trial that it has.
+func (w *world) end(id string) bool { return w.endIn(id, sweep.Completed, "") }
+
+// endIn has a worker end the first trial that it has in a state.
+func (w *world) endIn(id string, state sweep.State, text string) bool {
 	h := w.workers[id]
 	if len(h.has) == 0 {
 		return false
@@ -582,7 +652,12 @@ func (w *world) end(id string) bool {
 		return true
 	}
 	if t.state == sweep.Queued || t.state == sweep.Running {
-		t.state = sweep.Completed
+		t.state = state
+		if e := w.endsOf(t.id.Sweep, t.class); state == sweep.Failed {
+			e.errors.Add(t.id.Index, text)
+		} else {
+			e.tried, e.errors = true, sweep.Errors{}
+		}
 		w.ended++
 		w.spend(t.id)
 	}
@@ -673,6 +748,8 @@ func (w *world) show(a Action) string {
 		return fmt.Sprintf("suspend %s: %v", a.Sweep, a.Err)
 	case Exhaust:
 		return fmt.Sprintf("exhaust %s: %s", a.Sweep, a.Reason)
+	case Halt:
+		return fmt.Sprintf("halt %s: %s", a.Sweep, a.Reason)
 	case Explain:
 		return strings.TrimSpace(fmt.Sprintf("explain %s waiting=%v %s", a.Sweep, a.Waiting, a.Reason))
 	case Dispatch:

@@ -15,8 +15,10 @@ const backlog = `SELECT s.sweep_id, s.pool, s.priority, s.state, s.waiting,
 		(SELECT count(*) FROM grids AS g WHERE g.sweep_no = s.sweep_no),
 		(SELECT CAST(coalesce(sum(g.points - g.written), 0) AS bigint) FROM grids AS g
 		WHERE g.sweep_no = s.sweep_no AND NOT g.cancelled),
-		` + budgetColumns + `,
-		coalesce(c.class_no, -1), c.requirement, coalesce(c.pending, 0), coalesce(c.queued, 0), coalesce(c.running, 0)
+		` + budgetColumns + `, s.canary, s.most_errors,
+		coalesce(c.class_no, -1), c.requirement, coalesce(c.pending, 0), coalesce(c.queued, 0), coalesce(c.running, 0),
+		coalesce(c.tried, FALSE), coalesce(c.errors, 0), coalesce(c.cause, ''), coalesce(c.error, ''),
+		coalesce(c.error_index, 0)
 	FROM sweeps AS s LEFT JOIN budgets AS b USING (budget_no) LEFT JOIN classes AS c USING (sweep_no) WHERE `
 
 // Backlog implements sweep.Store.
@@ -34,7 +36,8 @@ func (s *Store) Backlog(ctx context.Context, ids ...string) (backlogs []sweep.Ba
 			var budget budgetRow
 			columns := append([]any{&b.Sweep, &b.Pool, &b.Priority, (*string)(&b.State), &waiting, &b.Grids,
 				&b.Unwritten}, budget.columns()...)
-			columns = append(columns, &c.Class, &requirement, &c.Pending, &c.Queued, &c.Running)
+			columns = append(columns, &b.Canary, &b.MostErrors, &c.Class, &requirement, &c.Pending, &c.Queued, &c.Running,
+				&c.Tried, &c.Errors.Count, &c.Errors.Cause, &c.Errors.Last, &c.Errors.Trial)
 			if err := row.Scan(columns...); err != nil {
 				return err
 			}

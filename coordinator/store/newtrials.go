@@ -170,6 +170,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 	p.skip(skipped)
 	p.addLineages()
 	if reused {
+		p.tried(deltas)
 		first, last := p.trials[0].Index, p.trials[len(p.trials)-1].Index
 		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+qualified("o", outcomeColumns)+`
 			FROM trials AS t JOIN outcomes AS o ON o.trial_no = t.source_no
@@ -194,6 +195,20 @@ func (p *page) skip(trials []*sweep.Trial) {
 		SELECT t.trial_no, '{}', 0, 0, '', '', 0, 0, v.error, '', $1, '', '', '', ''
 		FROM {v} JOIN trials AS t ON t.sweep_no = $2 AND t.trial_index = v.trial_index`,
 		result.ComputeDigest(nil), p.number, reasons)
+}
+
+// tried notes which classes have a completed trial.
+func (p *page) tried(deltas ledger.Counts[class]) {
+	var classes []class
+	for class, d := range deltas {
+		if d.Completed > 0 {
+			classes = append(classes, class)
+		}
+	}
+	p.run(`UPDATE classes AS c SET tried = TRUE`+whereClass+` AND NOT c.tried`,
+		database.Rows(len(classes), "sweep_no, class_no", func(i int, row []any) []any {
+			return append(row, &classes[i].Sweep, &classes[i].Number)
+		}))
 }
 
 // addClasses makes the classes of the trials that the sweep does not have yet.

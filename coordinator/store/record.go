@@ -175,7 +175,7 @@ func (r *recording) save() {
 	r.saveArtifacts()
 	deltas := r.ledger.Deltas()
 	r.saveFaults(deltas)
-	r.count(deltas)
+	r.countEnds(deltas)
 	r.saveSpending()
 	ended := map[int64]bool{}
 	for class, d := range deltas {
@@ -228,8 +228,7 @@ func (r *recording) saveOutcomes() {
 		}
 	}
 	r.forget(keyBatch(revived))
-	r.run(`UPDATE sweeps SET state = 'active', updated_at = $1 WHERE state = 'finished' AND sweep_no IN (
-		SELECT t.sweep_no FROM {v} JOIN trials AS t USING (trial_no))`, r.now, keyBatch(revived))
+	r.revive(keyBatch(revived))
 	r.insert("outcomes", database.Rows(len(ended), "trial_no, "+outcomeColumns, func(i int, row []any) []any {
 		o := ended[i].Outcome
 		return append(row, &ended[i].Key, &summaries[i], &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest,

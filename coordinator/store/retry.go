@@ -33,6 +33,7 @@ func (t *transaction) retry(number int64, indices []int64) (total int64) {
 		total += int64(len(moved))
 	}
 	if total > 0 {
+		t.forgetErrors(number)
 		t.setState(number, sweep.SweepActive, "")
 	}
 	return total
@@ -58,6 +59,7 @@ func (s *Store) RetryTrials(ctx context.Context, id string) (total int64, err er
 			FROM counters AS c JOIN grids AS g USING (sweep_no) WHERE c.sweep_no = $1 GROUP BY c.sweep_no`, number)
 		t.run(`UPDATE grids SET cancelled = FALSE WHERE sweep_no = $1 AND cancelled`, number)
 		if total > 0 {
+			t.forgetErrors(number)
 			t.setState(number, sweep.SweepActive, "")
 		}
 	})

@@ -100,6 +100,8 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 		VALUES ($1, $2, $3, $4, 0, FALSE, $5, $6, $7, $8, $9, $10)`,
 		number, ordinal, first, points, attempts, losses, submission.Reuse, t.encode(submission),
 		t.encodeArtifacts(submission.Spec.Artifacts), t.now)
+	t.run(`UPDATE sweeps SET canary = $1, most_errors = $2 WHERE sweep_no = $3`,
+		submission.Spec.Canary && points > sweep.CanaryPoints-first, max(submission.Spec.Limits.Errors, 0), number)
 	t.answer(submission.Key, number, ordinal)
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
 	const columns = "sweep_no, ordinal, dataset_key, digest"
@@ -127,6 +129,7 @@ func (s *Store) AddGrid(ctx context.Context, id string, submission *sweep.Submis
 			t.fail(fmt.Errorf("%d points and %d more: %w", grid.First, points, sweep.ErrTooManyPoints))
 		}
 		t.insertGrid(number, grid.Ordinal, grid.First, submission, points)
+		t.forgetErrors(number)
 		t.setState(number, sweep.SweepActive, "")
 		t.finish(number)
 	})
@@ -261,6 +264,9 @@ func (s *Store) SetSweepState(ctx context.Context, id string, state sweep.SweepS
 		return fmt.Errorf("set the state of sweep %s: no such state to be set: %q", id, state)
 	}
 	return s.updateSweep(ctx, "set the state of", id, func(t *transaction, number int64) {
+		if state == sweep.SweepActive {
+			t.overlookErrors(number)
+		}
 		t.setState(number, state, ledger.CleanTail(reason))
 		t.finish(number)
 	})
@@ -337,22 +343,32 @@ type class = ledger.Class
 
 // count adds to the counters of classes and of their sweeps.
 func (t *transaction) count(deltas ledger.Counts[class]) {
+	t.countSweeps(sumsOf(deltas))
+	classes := changedClasses(deltas)
+	const columns = "sweep_no, class_no, pending, queued, running"
+	t.run(countClasses+whereClass, database.Rows(len(classes), columns, func(i int, row []any) []any {
+		d := deltas[classes[i]]
+		return append(row, &classes[i].Sweep, &classes[i].Number, &d.Pending, &d.Queued, &d.Running)
+	}))
+}
+
+// sumsOf adds up the counters of classes by the numbers of their sweeps.
+func sumsOf(deltas ledger.Counts[class]) ledger.Counts[int64] {
 	sums := ledger.Counts[int64]{}
 	for class, delta := range deltas {
 		for _, counter := range ledger.Counters {
 			*counter.Of(sums.Of(class.Sweep)) += *counter.Of(delta)
 		}
 	}
-	t.countSweeps(sums)
-	classes := slices.DeleteFunc(slices.Collect(maps.Keys(deltas)), func(c class) bool {
+	return sums
+}
+
+// changedClasses are the classes whose own counters change.
+func changedClasses(deltas ledger.Counts[class]) []class {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(deltas)), func(c class) bool {
 		d := deltas[c]
 		return d.Pending == 0 && d.Queued == 0 && d.Running == 0
 	})
-	const columns = "sweep_no, class_no, pending, queued, running"
-	t.run(countClasses, database.Rows(len(classes), columns, func(i int, row []any) []any {
-		d := deltas[classes[i]]
-		return append(row, &classes[i].Sweep, &classes[i].Number, &d.Pending, &d.Queued, &d.Running)
-	}))
 }
 
 // countSweeps adds to the counters of sweeps, by their numbers.
@@ -364,6 +380,8 @@ func (t *transaction) countSweeps(deltas ledger.Counts[int64]) {
 		}))
 }
 
-const countClasses = `UPDATE classes AS c
-	SET pending = c.pending + v.pending, queued = c.queued + v.queued, running = c.running + v.running
-	FROM {v} WHERE c.sweep_no = v.sweep_no AND c.class_no = v.class_no`
+const (
+	countClasses = `UPDATE classes AS c
+	SET pending = c.pending + v.pending, queued = c.queued + v.queued, running = c.running + v.running`
+	whereClass = ` FROM {v} WHERE c.sweep_no = v.sweep_no AND c.class_no = v.class_no`
+)

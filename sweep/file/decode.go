@@ -97,7 +97,7 @@ func LocateTrainer(name string, data []byte, err error) error {
 var (
 	keys = []string{
 		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
-		"zip", "when", "exclude", "run_cap", "select", "limits", "budget", "artifacts", "requires",
+		"zip", "when", "exclude", "run_cap", "select", "limits", "canary", "budget", "artifacts", "requires",
 		"program", "command", "files", "project", "entity", "seed", "batch", "early_terminate", "race",
 	}
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
@@ -132,7 +132,8 @@ func newDecoder(name string) *decoder {
 	base := filepath.Base(name)
 	d.file.Spec = sweep.Spec{
 		Name: strings.TrimSuffix(base, filepath.Ext(base)), Trainer: sweep.DefaultTrainer, Pool: sweep.DefaultPool,
-		Limits: sweep.Limits{Attempts: sweep.DefaultAttempts, Points: sweep.DefaultPoints},
+		Limits: sweep.Limits{Attempts: sweep.DefaultAttempts, Points: sweep.DefaultPoints, Errors: sweep.DefaultErrors},
+		Canary: true,
 	}
 	return d
 }
@@ -355,6 +356,11 @@ func (d *decoder) decodePlain() {
 	}
 	if d.count > 0 && (spec.Cap == 0 || d.count < spec.Cap) {
 		spec.Cap = d.count
+	}
+	if n, ok := d.given("canary"); ok {
+		if spec.Canary = n.Value == "true"; n.Tag != "!!bool" || !spec.Canary && n.Value != "false" {
+			d.fail(at(n), "canary", "must be true or false, not %s", shorten(n.Value))
+		}
 	}
 	if n, ok := d.given("artifacts"); ok {
 		d.decodeArtifacts(n)

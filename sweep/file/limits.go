@@ -13,6 +13,8 @@ const (
 	maxAttempts = 1000
 	maxPoints   = 1_000_000
 	maxBudget   = 1_000_000_000
+
+	maxErrorsInRow = 1_000_000
 )
 
 // duration reads a duration.
@@ -76,6 +78,9 @@ func (d *decoder) decodeLimits() {
 		case "losses":
 			losses, _ := d.integer(e.value, path, 1, maxAttempts)
 			limits.Losses = int(losses)
+		case "errors":
+			most, _ := d.integer(e.value, path, 0, maxErrorsInRow)
+			limits.Errors = int(most)
 		case "points":
 			points, _ := d.integer(e.value, path, 2, maxPoints)
 			limits.Points = int(points)
@@ -84,8 +89,8 @@ func (d *decoder) decodeLimits() {
 		case "artifacts":
 			limits.Artifacts = d.size(e.value, path)
 		default:
-			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "losses", "points",
-				"artifact", "artifacts"})
+			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "losses", "errors",
+				"points", "artifact", "artifacts"})
 		}
 	}
 	where := at(d.top["limits"].value)

@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -182,6 +183,9 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 					"How long the executions of trials may take together, as in 90m or 3h."),
 			},
 		}, "What all trials together may use. When it is used up, the sweep is paused, and sweep budget raises it."),
+		"canary": documented(object{"type": "boolean", "default": true}, fmt.Sprintf("Whether the first trial runs "+
+			"before the others, in sweeps of more than %d trials. If it fails, the sweep is paused.",
+			sweep.CanaryPoints)),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
 			"properties": object{
@@ -231,6 +235,9 @@ func limitsSchema() object {
 		"losses": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
 			"default": sweep.DefaultLosses}, "How many executions may lose their worker; raise it on preemptible "+
 			"machines."),
+		"errors": documented(object{"type": "integer", "minimum": 0, "maximum": maxErrorsInRow,
+			"default": sweep.DefaultErrors}, "How many trials in a row may fail with the same error, numbers and "+
+			"paths aside, before the sweep is paused; 0 never pauses it."),
 		"points": documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints,
 			"default": sweep.DefaultPoints}, "How many samples of a curve are kept. Of a longer one, the smallest "+
 			"and the largest of every few samples and the last one are kept."),

@@ -35,6 +35,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"sweep/sweep"
@@ -74,6 +75,8 @@ type Ledger struct {
 	executions map[executionKey]*Execution
 	refusals   map[executionKey]*Refusal
 	report     sweep.RecordReport
+	// ends are the trials that became terminal, in the order in which they did.
+	ends []*Trial
 }
 
 // New returns a Ledger for a transaction whose time is now.
@@ -267,6 +270,7 @@ func (l *Ledger) revive(trial *Trial) {
 	trial.State, trial.FinishedAt = sweep.Pending, time.Time{}
 	trial.Outcome, trial.Revived = nil, true
 	trial.Digest, trial.KernelLevel = "", ""
+	l.ends = slices.DeleteFunc(l.ends, func(ended *Trial) bool { return ended == trial })
 	l.report.Released++
 }
 
@@ -278,6 +282,7 @@ func (l *Ledger) end(trial *Trial, result *sweep.Result, at time.Time) {
 	trial.Outcome = result
 	trial.Digest, trial.KernelLevel = result.Digest, result.KernelLevel
 	l.report.Terminal++
+	l.ends = append(l.ends, trial)
 }
 
 func (l *Ledger) write(e *Execution) {

@@ -53,6 +53,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Quarantine", testQuarantine},
 		{"Cancel", testCancel},
 		{"Budget", testBudget},
+		{"Errors", testErrors},
 		{"Annotations", testAnnotations},
 		{"Reuse", testReuse},
 		{"Retention", testRetention},
