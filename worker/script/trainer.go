@@ -392,7 +392,12 @@ func (e *execution) makeArtifacts() error {
 		e.artifacts = filepath.Join(e.trainer.options.Artifacts, filepath.Base(e.request.Sweep),
 			fmt.Sprint(e.request.Index))
 	}
-	if err := os.MkdirAll(e.artifacts, 0o755); err != nil {
+	err := os.MkdirAll(e.artifacts, 0o755)
+	// Another trial of the sweep that ends may have removed their folder in between; see dropEmptyArtifacts.
+	for n := 1; n < 100 && (errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist)); n++ {
+		err = os.MkdirAll(e.artifacts, 0o755)
+	}
+	if err != nil {
 		return fmt.Errorf("artifacts: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -510,6 +511,27 @@ func TestSinkFailure(t *testing.T) {
 
 // What the sweep asks for and the program has left is handed over, a folder as an
 // archive of the same bytes each time.
+// Trials of a sweep that end remove its empty folder; others make theirs in it at the same time.
+func TestArtifactFoldersOfOneSweep(t *testing.T) {
+	r := newRig(t, "")
+	trainer := New(r.options)
+	var trials sync.WaitGroup
+	for index := range int64(4) {
+		trials.Go(func() {
+			e := &execution{trainer: trainer, scratch: r.options.Artifacts}
+			e.request.TrialID = sweep.TrialID{Sweep: "s", Index: index}
+			for range 500 {
+				if err := e.makeArtifacts(); err != nil {
+					t.Error(err)
+					return
+				}
+				e.dropEmptyArtifacts()
+			}
+		})
+	}
+	trials.Wait()
+}
+
 func TestArtifactsAreHandedOver(t *testing.T) {
 	r := newRig(t, `
 echo latest > "$SWEEP_CHECKPOINT_DIR/state"

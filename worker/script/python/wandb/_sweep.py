@@ -139,7 +139,7 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None, **igno
         shutil.rmtree(folder, ignore_errors=True)
     if code == 130 or code < 0:
         raise KeyboardInterrupt
-    if code not in (0, 3):  # 3: some trials failed, as sweep has said
+    if code not in (0, 3, 6):  # some trials failed, or they have paused the sweep, as sweep has said
         raise Error("sweep run ended with exit code %d: see above" % code)
 
 
