@@ -220,7 +220,7 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 		s.log.Info("paused a sweep", "sweep", a.Sweep, "reason", a.Reason)
 		err = wrap(s.store.Suspend(ctx, a.Sweep, a.Reason), "pausing sweep %s", a.Sweep)
 	case schedule.Halt:
-		s.log.Error("paused a sweep whose trials fail", "sweep", a.Sweep, "reason", a.Reason)
+		s.log.Info("paused a sweep whose trials fail", "sweep", a.Sweep, "reason", a.Reason)
 		err = wrap(s.store.Suspend(ctx, a.Sweep, a.Reason), "pausing sweep %s", a.Sweep)
 	default:
 		panic(fmt.Sprintf("an action of type %T", a))

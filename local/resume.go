@@ -17,7 +17,7 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 	if err != nil {
 		return "", err
 	}
-	resume := ""
+	resume, stopped := "", false
 	for i := range unfinished {
 		record := &unfinished[i]
 		if !fresh && resume == "" {
@@ -26,7 +26,7 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 				return "", err
 			}
 			if sameSweep(whole, submission) {
-				resume = record.ID
+				resume, stopped = record.ID, whole.Stopped()
 				continue
 			}
 		}
@@ -48,6 +48,12 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 			sweep.CountText(o.Slots, "slot"))
 		return done.Sweep, nil
 	}
+	retried := int64(0)
+	if stopped { // its user has corrected the error
+		if retried, err = o.Store.RetryTrials(ctx, resume); err != nil {
+			return "", err
+		}
+	}
 	if err := o.Store.SetSweepState(ctx, resume, sweep.SweepActive, ""); err != nil {
 		return "", err
 	}
@@ -56,6 +62,9 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 		return "", err
 	}
 	fmt.Fprintf(o.Out, "resuming sweep %s: %d of %d trials are done\n", resume, counts.Done(), counts.Total())
+	if retried > 0 {
+		fmt.Fprintf(o.Out, "retrying %s that failed\n", sweep.CountText(retried, "trial"))
+	}
 	return resume, nil
 }
 

@@ -60,9 +60,14 @@ and home directory of your shell. Sweep files for Weights & Biases work unchange
 ` + progressHelp + ` "sweep logs -f SWEEP INDEX"
 in another terminal shows the output of a running trial.
 
+In a sweep of more than 50 trials the first one runs before the others. If it fails,
+or if 20 trials in a row fail with the same error, the sweep is paused and the command
+ends. When the error is corrected, run the same command again. The keys canary and
+limits.errors of the file change this.
+
 Exit codes: 0 all trials completed, 1 error, 2 the file is invalid, 3 some trials
-failed, 4 no such file or trainer, 130 interrupted (run the same command again to
-resume).`,
+failed, 4 no such file or trainer, 6 paused because trials fail, 130 interrupted (run
+the same command again to resume).`,
 		Example: `  sweep run examples/cbf.yaml
   sweep run ucr.yaml --data ~/data --slots 4
   sweep run sweep.yaml --slots 2 --ui`,
@@ -305,7 +310,7 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		record.ID,
 		counts.Completed, counts.Reused, counts.Diverged, stopped, counts.Failed,
 		roughly(record.UpdatedAt.Sub(record.CreatedAt)))
-	if record.State == sweep.SweepPaused {
+	if record.State == sweep.SweepPaused && !record.Stopped() {
 		fmt.Fprintf(errOut, "sweep %s is paused: %s\n", record.ID, record.Reason)
 	}
 	if counts.Faults > 0 {
@@ -317,16 +322,30 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 	if err := show(results, record); err != nil {
 		return err
 	}
+	_, local := results.(sweep.Store)
+	if record.Stopped() {
+		return &exitError{exitStopped, fmt.Errorf("sweep %s is paused: %s\n%s", record.ID, record.Reason,
+			afterError(record.ID, local))}
+	}
 	if counts.Failed > 0 {
 		printReasons(cmd, results, record.ID, sweep.Failed, "%v of the trials failed: %v\n")
 		again := "run the file again"
-		if _, remote := results.(sweep.Store); !remote {
+		if !local {
 			again = "run \"sweep retry " + record.ID + "\""
 		}
 		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"; "+
 			"when the cause is fixed, %s", counts.Failed, counts.Total(), record.ID, again)}
 	}
 	return nil
+}
+
+// afterError says what to do with a sweep that is paused because its trials fail.
+func afterError(id string, local bool) string {
+	again := fmt.Sprintf("run \"sweep retry %s\"; if the program itself has changed, submit the file again", id)
+	if local {
+		again = "run the file again"
+	}
+	return fmt.Sprintf("when the error is corrected, %s. \"sweep resume %s\" runs the other trials in spite of it", again, id)
 }
 
 // printTables prints the tables in which a sweep's trials belong, or the best trial of a script.

@@ -37,6 +37,8 @@ type sweepStatus struct {
 	Goal   string `json:"goal,omitempty"`
 	// Losses are the unfinished trials whose workers vanished while they ran them.
 	Losses []trialLosses `json:"losses,omitempty"`
+	// stopped means that it is paused because its trials fail, local that it is one of this machine.
+	stopped, local bool
 }
 
 // budgetStatus is a budget and what was used of it, times in seconds.
@@ -184,6 +186,7 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 		}
 	}
 	list := make([]sweepStatus, 0, len(records))
+	_, local := results.(sweep.Store)
 	rests := atRest(ctx, results)
 	losses, err := lossesOf(ctx, results)
 	if err != nil { // a coordinator of an older version does not know of them
@@ -201,7 +204,7 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 			ID: r.ID, Name: r.Name, State: r.State, Reason: r.Reason, Trainer: r.Trainer, Pool: r.Pool,
 			Priority: r.Priority, Trials: counts.Total(), Progress: counts,
 			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, AskedBy: r.AskedBy, Purpose: r.Purpose,
-			Annotation: r.Annotation, Budget: budgetOf(&r), Losses: losses[r.ID],
+			Annotation: r.Annotation, Budget: budgetOf(&r), Losses: losses[r.ID], stopped: r.Stopped(), local: local,
 		}
 		if len(r.Grids) > 0 {
 			choice := r.Grids[0].Submission.Spec.Select
@@ -266,6 +269,9 @@ func writeRemarks(out io.Writer, e *sweepStatus) {
 	say := func(format string, args ...any) { fmt.Fprintln(out, e.ID+":", fmt.Sprintf(format, args...)) }
 	if e.Reason != "" {
 		say("%s", e.Reason)
+	}
+	if e.stopped {
+		say("%s", afterError(e.ID, e.local))
 	}
 	if e.Purpose != "" {
 		say("%s, for %s", e.Purpose, e.AskedBy)

@@ -31,8 +31,8 @@ it ends, and then its tables. Interrupting the command does not stop the sweep.
 
 ` + progressHelp + `
 
-Exit codes: 0 all trials completed, 1 error, 3 some trials failed,
-4 no such sweep, 130 interrupted.`,
+Exit codes: 0 all trials completed, 1 error, 3 some trials failed, 4 no such sweep,
+6 paused because trials fail, 130 interrupted.`,
 		Example: "  sweep watch\n  sweep watch ucr --progress tty",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -103,7 +103,8 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	told, reason := "", ""
-	for record.State == sweep.SweepActive || record.State == sweep.SweepWaiting || record.State == sweep.SweepPaused {
+	for record.State == sweep.SweepActive || record.State == sweep.SweepWaiting ||
+		record.State == sweep.SweepPaused && !record.Stopped() {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -118,7 +119,7 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error
 				told = problem
 				tell(cmd, problem)
 			}
-			if record.Reason != reason {
+			if record.Reason != reason && !record.Stopped() {
 				if reason = record.Reason; reason != "" {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", record.State, reason)
 				}
