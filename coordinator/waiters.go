@@ -38,8 +38,8 @@ func (w *waiters) notify(ended func(id string) bool) {
 	}
 }
 
-// Wait waits until a sweep is finished or cancelled, its budget is used up, its trials fail so that it is paused, or ctx
-// ends, and returns its record.
+// Wait waits until a sweep is finished, cancelled, or paused because its budget is used up or its trials fail, or until
+// ctx ends, and returns its record.
 // Otherwise a paused sweep is waited for. The coordinator must be running.
 func (c *Coordinator) Wait(ctx context.Context, id string) (*sweep.SweepRecord, error) {
 	for {

@@ -345,8 +345,8 @@ func afterError(id string, local bool) string {
 	if local {
 		again = "run the file again"
 	}
-	return fmt.Sprintf("when the error is corrected, %s. \"sweep resume %s\" runs the other trials in spite of it", again,
-		id)
+	return fmt.Sprintf("when the error is corrected, %s. \"sweep resume %s\" runs the other trials in spite of it",
+		again, id)
 }
 
 // printTables prints the tables in which a sweep's trials belong, or the best trial of a script.

@@ -183,9 +183,7 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 					"How long the executions of trials may take together, as in 90m or 3h."),
 			},
 		}, "What all trials together may use. When it is used up, the sweep is paused, and sweep budget raises it."),
-		"canary": documented(object{"type": "boolean", "default": true}, fmt.Sprintf("Whether the first trial runs "+
-			"before the others, in sweeps of more than %d trials. If it fails, the sweep is paused.",
-			sweep.CanaryPoints)),
+		"canary": canarySchema(),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
 			"properties": object{
@@ -224,6 +222,12 @@ func declare(description *sweep.Description, parameters, match, parameterName, m
 
 // durationPattern is the form of durations.
 const durationPattern = `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`
+
+// canarySchema describes the key canary.
+func canarySchema() object {
+	return documented(object{"type": "boolean", "default": true}, fmt.Sprintf("Whether the first trial runs before the "+
+		"others, in sweeps of more than %d trials. If it fails, the sweep is paused.", sweep.CanaryPoints))
+}
 
 // limitsSchema describes the keys of limits.
 func limitsSchema() object {
