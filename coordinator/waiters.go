@@ -49,7 +49,7 @@ func (c *Coordinator) Wait(ctx context.Context, id string) (*sweep.SweepRecord, 
 			return nil, fmt.Errorf("waiting for sweep %s: %w", id, err)
 		}
 		spent := record.State == sweep.SweepPaused && strings.HasPrefix(record.Reason, sweep.BudgetReason)
-		if record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled || spent || record.Stopped() {
+		if record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled || spent || record.Halted() {
 			return record, nil
 		}
 		select {

@@ -26,7 +26,7 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 				return "", err
 			}
 			if sameSweep(whole, submission) {
-				resume, stopped = record.ID, whole.Stopped()
+				resume, stopped = record.ID, whole.Halted()
 				continue
 			}
 		}

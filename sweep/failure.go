@@ -12,8 +12,8 @@ const CanaryPoints = 50
 // ErrorReason begins the reason of sweeps that are paused because their trials fail.
 const ErrorReason = "stopped by an error"
 
-// Stopped reports whether a sweep is paused because its trials fail.
-func (s *SweepRecord) Stopped() bool {
+// Halted reports whether a sweep is paused because its trials fail.
+func (s *SweepRecord) Halted() bool {
 	return s.State == SweepPaused && strings.HasPrefix(s.Reason, ErrorReason)
 }
 

@@ -48,7 +48,7 @@ func TestErrorInProgram(t *testing.T) {
 	c.again("coordinator")
 	const reason = "stopped by an error of trial 0: exit status 127: "
 	_, stderr, code := c.output("watch", id)
-	if code != exitStopped || strings.Count(stderr, reason) != 1 || !strings.Contains(stderr, `"sweep retry `+id+`"`) {
+	if code != exitHalted || strings.Count(stderr, reason) != 1 || !strings.Contains(stderr, `"sweep retry `+id+`"`) {
 		t.Errorf("watch: exit code %d: %s", code, stderr)
 	}
 	for range 2 {
@@ -78,7 +78,7 @@ func TestErrorInProgram(t *testing.T) {
 	write(t, dir, "library.sh", "exit 9\n")
 	_, stderr, code = c.output("watch", id)
 	inARow := regexp.MustCompile(`stopped by an error of \d{2,} trials in a row, the last of them trial \d+: exit status 9`)
-	if code != exitStopped || !inARow.MatchString(stderr) {
+	if code != exitHalted || !inARow.MatchString(stderr) {
 		t.Errorf("watch: exit code %d: %s", code, stderr)
 	}
 	if _, stderr, code := c.output("cancel", id); code != 0 {
@@ -108,9 +108,9 @@ func TestErrorInLocalProgram(t *testing.T) {
 			t.Errorf("%s executions, want %s: %s", stdout, want, stderr)
 		}
 	}
-	run(exitStopped, "stopped by an error of trial 0: exit status 127")
+	run(exitHalted, "stopped by an error of trial 0: exit status 127")
 	executions("1")
-	run(exitStopped, "stopped by an error of trial 0: exit status 127")
+	run(exitHalted, "stopped by an error of trial 0: exit status 127")
 	executions("2")
 	if stdout, _, _ := output(t, home, "status"); !strings.Contains(stdout, "stopped by an error of trial 0") ||
 		!strings.Contains(stdout, "run the file again") {
@@ -122,7 +122,7 @@ func TestErrorInLocalProgram(t *testing.T) {
 
 	// The program itself is corrected: other trials, which the program before has not run.
 	write(t, dir, "train.sh", "nothing\n")
-	run(exitStopped, "stopped by an error of trial 0: exit status 127")
+	run(exitHalted, "stopped by an error of trial 0: exit status 127")
 	write(t, dir, "train.sh", wrongProgram["train.sh"])
 	run(0, "60 completed (60 reused from earlier sweeps, 0 diverged), 0 failed")
 	executions("63")

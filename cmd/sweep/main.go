@@ -29,7 +29,7 @@ const (
 	exitTrials      = 3 // the sweep ended, but some of its trials failed
 	exitNotFound    = 4 // no such sweep, trial or file
 	exitArtifacts   = 5 // an artifact is missing, lost or damaged
-	exitStopped     = 6 // the sweep is paused because its trials fail
+	exitHalted      = 6 // the sweep is paused because its trials fail
 	exitInterrupted = 130
 )
 

@@ -310,7 +310,7 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		record.ID,
 		counts.Completed, counts.Reused, counts.Diverged, stopped, counts.Failed,
 		roughly(record.UpdatedAt.Sub(record.CreatedAt)))
-	if record.State == sweep.SweepPaused && !record.Stopped() {
+	if record.State == sweep.SweepPaused && !record.Halted() {
 		fmt.Fprintf(errOut, "sweep %s is paused: %s\n", record.ID, record.Reason)
 	}
 	if counts.Faults > 0 {
@@ -323,8 +323,8 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		return err
 	}
 	_, local := results.(sweep.Store)
-	if record.Stopped() {
-		return &exitError{exitStopped, fmt.Errorf("sweep %s is paused: %s\n%s", record.ID, record.Reason,
+	if record.Halted() {
+		return &exitError{exitHalted, fmt.Errorf("sweep %s is paused: %s\n%s", record.ID, record.Reason,
 			afterError(record.ID, local))}
 	}
 	if counts.Failed > 0 {

@@ -204,7 +204,7 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 			ID: r.ID, Name: r.Name, State: r.State, Reason: r.Reason, Trainer: r.Trainer, Pool: r.Pool,
 			Priority: r.Priority, Trials: counts.Total(), Progress: counts,
 			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, AskedBy: r.AskedBy, Purpose: r.Purpose,
-			Annotation: r.Annotation, Budget: budgetOf(&r), Losses: losses[r.ID], stopped: r.Stopped(), local: local,
+			Annotation: r.Annotation, Budget: budgetOf(&r), Losses: losses[r.ID], stopped: r.Halted(), local: local,
 		}
 		if len(r.Grids) > 0 {
 			choice := r.Grids[0].Submission.Spec.Select

@@ -104,7 +104,7 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error
 	defer ticker.Stop()
 	told, reason := "", ""
 	for record.State == sweep.SweepActive || record.State == sweep.SweepWaiting ||
-		record.State == sweep.SweepPaused && !record.Stopped() {
+		record.State == sweep.SweepPaused && !record.Halted() {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -119,7 +119,7 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error
 				told = problem
 				tell(cmd, problem)
 			}
-			if record.Reason != reason && !record.Stopped() {
+			if record.Reason != reason && !record.Halted() {
 				if reason = record.Reason; reason != "" {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", record.State, reason)
 				}

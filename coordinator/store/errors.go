@@ -40,6 +40,16 @@ func (t *transaction) forgetErrors(number int64) {
 	t.run(`UPDATE classes SET `+noErrors+` WHERE sweep_no = $1 AND errors > 0`, number)
 }
 
+// renewErrors does so for a sweep that has not been active before an extension. Further points do not end the row of errors
+// of an active one.
+func (t *transaction) renewErrors(number int64) {
+	active := false
+	t.one([]any{&active}, `SELECT state = 'active' FROM sweeps WHERE sweep_no = $1`, number)
+	if !active {
+		t.forgetErrors(number)
+	}
+}
+
 // overlookErrors has a sweep that is paused because its trials fail go on as it is.
 func (t *transaction) overlookErrors(number int64) {
 	t.run(`UPDATE classes SET tried = TRUE, `+noErrors+` WHERE sweep_no = $2 AND errors > 0

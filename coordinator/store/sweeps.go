@@ -129,7 +129,7 @@ func (s *Store) AddGrid(ctx context.Context, id string, submission *sweep.Submis
 			t.fail(fmt.Errorf("%d points and %d more: %w", grid.First, points, sweep.ErrTooManyPoints))
 		}
 		t.insertGrid(number, grid.Ordinal, grid.First, submission, points)
-		t.forgetErrors(number)
+		t.renewErrors(number)
 		t.setState(number, sweep.SweepActive, "")
 		t.finish(number)
 	})

@@ -8,7 +8,7 @@ type Streak struct {
 	sweep.Errors
 	// Broken means that another end came before them, so that none of an earlier batch are in the same row.
 	Broken bool
-	// Completed means that a trial completed.
+	// Completed means that a trial completed, or was stopped early, which its program did not fail.
 	Completed bool
 }
 
@@ -16,7 +16,8 @@ type Streak struct {
 func (l *Ledger) Streaks() map[Class]*Streak {
 	streaks := map[Class]*Streak{}
 	for _, trial := range l.ends {
-		if trial.State != sweep.Completed && trial.State != sweep.Failed {
+		completed := trial.State == sweep.Completed || trial.State == sweep.Stopped
+		if !completed && trial.State != sweep.Failed {
 			continue
 		}
 		s := streaks[trial.Class]
@@ -24,7 +25,7 @@ func (l *Ledger) Streaks() map[Class]*Streak {
 			s = &Streak{}
 			streaks[trial.Class] = s
 		}
-		if trial.State == sweep.Completed {
+		if completed {
 			*s = Streak{Broken: true, Completed: true}
 			continue
 		}

@@ -119,7 +119,7 @@ func testErrors(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepActive, ""))
 		want(f, 0, false, 1, 0, "no file")
 		f.must(f.Suspend(f.ctx, "s1", sweep.ErrorReason+" of trial 0: no file"))
-		if record := f.sweep("s1"); !record.Stopped() {
+		if record := f.sweep("s1"); !record.Halted() {
 			t.Errorf("%+v", record)
 		}
 		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepActive, ""))
@@ -144,6 +144,24 @@ func testErrors(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantSweep("s1", sweep.SweepActive)
 		want(f, 0, false, 0, 0, "") // the first trial runs alone again
 		want(f, 1, true, 0, 0, "")
+	})
+
+	t.Run("Extend", func(t *testing.T) {
+		f := queue(t)
+		f.record(failed(f, 0, "no file"))
+		s := submission("more")
+		s.Spec.Canary, s.Spec.Limits.Errors = true, 3
+		extend := func() {
+			t.Helper()
+			_, err := f.AddGrid(f.ctx, "s1", s, 5)
+			f.must(err)
+		}
+		extend()
+		want(f, 0, false, 1, 0, "no file")
+		f.must(f.Suspend(f.ctx, "s1", sweep.ErrorReason+" of trial 0: no file"))
+		extend()
+		f.wantSweep("s1", sweep.SweepActive)
+		want(f, 0, false, 0, 0, "")
 	})
 
 	t.Run("Reuse", func(t *testing.T) {
