@@ -32,6 +32,9 @@ func (d *decoder) decodeHalving() {
 	}
 	where := d.top["early_terminate"].where
 	if !named {
+		name = d.budgetParameter()
+	}
+	if name == "" {
 		d.fail(where, "early_terminate", "halving needs the parameter that is the number of epochs or steps, as in "+
 			"parameter: epochs")
 		return
@@ -53,6 +56,29 @@ func (d *decoder) decodeHalving() {
 		d.fail(where, "early_terminate", "halving needs two rungs or more: %s is %d, and the rung before, %d, is "+
 			"below min_iter: %d", name, to, to/eta, from)
 	}
+}
+
+// budgetParameter is the parameter that says how long a trial trains: the only one of the file or of the trainer, "" if
+// there is none or several.
+func (d *decoder) budgetParameter() string {
+	if d.description == nil {
+		return ""
+	}
+	var own, all []string
+	for _, s := range d.description.Parameters {
+		if s.Budget {
+			all = append(all, s.Name)
+			if d.file.declared[s.Name] != nil {
+				own = append(own, s.Name)
+			}
+		}
+	}
+	for _, names := range [][]string{own, all} {
+		if len(names) == 1 {
+			return names[0]
+		}
+	}
+	return ""
 }
 
 // largest is the value of a parameter that is to have one, which is a whole number.

@@ -73,7 +73,7 @@ func stoppingSchema() object {
 			},
 		},
 		object{
-			"type": "object", "required": []string{"type", "parameter"}, "additionalProperties": false,
+			"type": "object", "required": []string{"type"}, "additionalProperties": false,
 			"properties": object{
 				"type": object{"const": "halving"},
 				"parameter": documented(object{"type": "string"}, "The parameter that is the number of epochs or "+
