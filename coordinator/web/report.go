@@ -169,6 +169,10 @@ func groupsTable(ctx context.Context, f *frame.Frame, names []string, metric, go
 	return table, nil
 }
 
+// mostMapped is how many values a parameter has that a report's heat map is over: of more, as of
+// values that were drawn, few cells would have a trial.
+const mostMapped = 16
+
 // drawReport draws the report's figures: those for which there is something to draw.
 func (s *Server) drawReport(ctx context.Context, r *sweepReport, record *sweep.SweepRecord,
 	important []frame.Importance) error {
@@ -181,7 +185,7 @@ func (s *Server) drawReport(ctx context.Context, r *sweepReport, record *sweep.S
 		list = append(list, figure.Options{Kind: "slice", X: important[0].Parameter, Groups: 8, Metric: r.Objective,
 			Title: r.Objective + " over " + important[0].Parameter})
 	}
-	if len(important) > 1 {
+	if len(important) > 1 && max(important[0].Levels, important[1].Levels) <= mostMapped {
 		list = append(list, figure.Options{Kind: "heatmap", X: important[0].Parameter, Y: important[1].Parameter,
 			Metric: r.Objective, Groups: 8,
 			Title: fmt.Sprintf("%s over %s and %s", r.Objective, important[0].Parameter, important[1].Parameter)})

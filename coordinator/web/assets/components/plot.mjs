@@ -86,9 +86,8 @@ export function Plot({
     const parent = element.current;
     if (!parent) return undefined; // the view was left before it was drawn
     const size = () => ({ width: Math.max(parent.clientWidth, 200), height });
-    const { width } = size();
     const options = optionsOf({ series, bands, log, onZoom, xTitle, yTitle: isLong ? "" : yName });
-    options.padding = [10, roomForNames(items, width), 0, 0];
+    options.padding = [10, (u) => roomForNames(named.current, u.width), 0, 0];
     options.hooks = {
       ...options.hooks,
       draw: [(u) => endNames(u, named.current)],

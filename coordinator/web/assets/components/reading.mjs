@@ -9,7 +9,7 @@ import { html } from "../lib/html.mjs";
  * @param {Read | null} [props.read]
  */
 export function Reading({ read }) {
-  if (!read || (read.complete && read.trials >= read.of)) return null;
+  if (!read || read.trials >= read.of) return null; // of a sweep that runs they are read again
   if (!read.complete)
     return html`<p class="note" role="status">
       Reading trials: ${count(read.trials)} of ${count(read.of)} so far. This page covers only

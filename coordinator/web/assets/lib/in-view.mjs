@@ -8,10 +8,18 @@ import { useEffect, useRef } from "preact/hooks";
 export function useCurrentInView(current) {
   const row = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
-    const link = row.current?.querySelector("[aria-current]");
-    if (!row.current || !link) return;
-    const [outer, inner] = [row.current, link].map((one) => one.getBoundingClientRect());
-    row.current.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+    const show = () => showCurrent(row.current);
+    show();
+    addEventListener("resize", show); // as when a phone is turned
+    return () => removeEventListener("resize", show);
   }, [current]);
   return row;
+}
+
+/** @param {HTMLElement | null} row */
+function showCurrent(row) {
+  const link = row?.querySelector("[aria-current]");
+  if (!row || !link) return;
+  const [outer, inner] = [row, link].map((one) => one.getBoundingClientRect());
+  row.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
 }

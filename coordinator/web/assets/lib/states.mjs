@@ -1,4 +1,5 @@
 // States of trials, their symbols and their order.
+import { count } from "./format.mjs";
 
 /** @import { Progress, TrialState } from "../../api" */
 
@@ -47,7 +48,7 @@ export function outcomeOf(state, progress) {
   const look = failed > 0 ? "failed" : "diverged";
   const all = failed > 0 ? completed === 0 : diverged === completed;
   if (all) return { look, text: "all trials " + look };
-  const parts = [failed && failed + " failed", diverged && diverged + " diverged"];
+  const parts = [failed && count(failed) + " failed", diverged && count(diverged) + " diverged"];
   return { look, text: "finished, " + parts.filter(Boolean).join(", ") };
 }
 

@@ -160,9 +160,9 @@ function Best({ id, statistics, goal }) {
 /** @param {{statistics: Statistics}} props */
 export function Mean({ statistics: { mean, sd, n } }) {
   if (mean === null) return html`<${None} />`;
-  return html`<span title=${`${exact(mean)} over ${n}`}>
+  return html`<span title=${`${exact(mean)} over ${count(n)}`}>
     ${number(mean, 5)}
     ${sd !== null && ` ± ${number(sd, 2)}`}
-    <span class="quiet"> (${n})</span>
+    <span class="quiet"> (${count(n)})</span>
   </span>`;
 }

@@ -12,6 +12,7 @@ import { scheme, shade } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
+import { widthOf } from "../lib/line-names.mjs";
 import { hrefOf, route } from "../lib/route.mjs";
 import { scaleOf, wantsLog } from "../lib/scale.mjs";
 import { binsFor, chosenOf, goalOf, metricOf, scaleFor, withoutSeed } from "../lib/schema.mjs";
@@ -152,12 +153,12 @@ function HeatMap({ slice, x, y, metric, goal, figure }) {
           })}
         </g>`,
       )}
-      ${labelsOf(slice, 0, rows, cellHeight, 16).map(
+      ${labelsOf(slice, 0, rows, cellHeight, () => 16).map(
         ({ at, text }) => html`<text key=${text} x=${left - 8} y=${top + at + 4} text-anchor="end">
           ${text}
         </text>`,
       )}
-      ${labelsOf(slice, 1, columns, cellWidth, 62).map(
+      ${labelsOf(slice, 1, columns, cellWidth, (text) => widthOf(text) + 12).map(
         ({ at, text }) => html`<text
           key=${text}
           x=${left + at}
@@ -201,16 +202,20 @@ function HeatMap({ slice, x, y, metric, goal, figure }) {
  * @param {number} parameter
  * @param {number[]} places the levels in the order of their cells
  * @param {number} size of a cell
- * @param {number} room that a label needs
+ * @param {(text: string) => number} roomFor the room that a label needs
  */
-function labelsOf(slice, parameter, places, size, room) {
+function labelsOf(slice, parameter, places, size, roomFor) {
   const levels = slice.levels[parameter];
-  const every = Math.ceil(room / size);
   const labels = places.map((place, i) => ({
     at: (i + 0.5) * size,
     text: levelText(levels[place]),
   }));
-  if (!slice.binned[parameter]) return labels.filter((_, i) => i % every === 0);
+  /** @param {{text: string}[]} list */
+  const roomOf = (list) => Math.max(...list.map(({ text }) => roomFor(text)));
+  if (!slice.binned[parameter]) {
+    const every = Math.ceil(roomOf(labels) / size);
+    return labels.filter((_, i) => i % every === 0);
+  }
   const isDown = places.length > 1 && places[0] > places[1];
   const edges = places.flatMap((place, i) => {
     const { low, high, missing } = levels[place];
@@ -221,6 +226,7 @@ function labelsOf(slice, parameter, places, size, room) {
       { at: (i + 1) * size, text: number(last, 2) },
     ];
   });
+  const room = roomOf(edges);
   let last = -Infinity;
   return edges.filter(({ at }) => {
     if (at - last < room) return false;
@@ -306,10 +312,10 @@ function Cell({ x, y, width, height, cell, value, tone, title }) {
   const details = [
     `${title}: ${value === null ? "none" : exact(value)}`,
     cell && counted(cell.n, "trial"),
-    lost > 0 && `${lost} failed or diverged`,
+    lost > 0 && `${count(lost)} failed or diverged`,
   ];
   const text = () => {
-    if (value !== null) return number(value, 3) + (lost && width > 64 ? ` ✕${lost}` : "");
+    if (value !== null) return number(value, 3) + (lost && width > 64 ? ` ✕${count(lost)}` : "");
     if (!cell) return "";
     return lost ? "✕" : "none";
   };

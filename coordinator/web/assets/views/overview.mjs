@@ -47,10 +47,12 @@ export function Overview({ sweep, schema, version }) {
  * Best shows the best trial, and how long the others will take.
  * @param {{found: Answer, schema: Schema, columns: string[], sweep: Sweep}} props
  */
-function Best({ found: { best, left }, schema, columns, sweep }) {
+function Best({ found: { best, left, failed }, schema, columns, sweep }) {
   const { id } = sweep;
   const metric = schema.mainMetric;
   const content = () => {
+    if (!metric && failed > 0 && sweep.progress.completed === 0)
+      return html`<p class="none">No trial has completed.</p>`; // the failures are above
     if (!metric) return html`<${NoResults} sweep=${sweep} />`;
     if (!best) return html`<p class="none">No trial has completed with a ${metric} yet.</p>`;
     const [value, ...values] = best.cells;
