@@ -52,7 +52,8 @@ func openBrowser(t testing.TB, url string) *browser {
 		t.Skip("LEFT OUT: no chromium: .ci/install gets it")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.WindowSize(1360, 900), chromedp.Flag("disable-dev-shm-usage", true))
+		chromedp.WindowSize(wide, high), chromedp.Env(fonts(t)), chromedp.Flag("disable-lcd-text", true),
+		chromedp.Flag("font-render-hinting", "none"))
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancelBrowser := chromedp.NewContext(allocator)
 	b := &browser{t: t, ctx: ctx, url: url, looked: map[string]bool{}}
@@ -65,6 +66,7 @@ func openBrowser(t testing.TB, url string) *browser {
 	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media); err != nil {
 		t.Fatal(err)
 	}
+	b.freeze()
 	messages := chromedp.Console(ctx)
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -200,25 +202,6 @@ func (b *browser) axe(view string) {
 	}
 }
 
-// picture keeps a picture of the page in $SWEEP_SCREENSHOTS, if that is set.
-func (b *browser) picture(name string) {
-	b.t.Helper()
-	folder := os.Getenv("SWEEP_SCREENSHOTS")
-	if folder == "" {
-		return
-	}
-	data, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), data, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
 func (b *browser) dark(on bool) {
 	b.t.Helper()
 	want := map[bool]string{true: "dark", false: "light"}[on]
@@ -277,6 +260,8 @@ func TestBrowser(t *testing.T) {
 			b.picture(view.name + map[bool]string{true: "-dark", false: ""}[dark])
 			b.clean(view.name)
 		}
+		b.dark(false)
+		b.looks("p", view.name, view.text)
 	}
 
 	// What is no number is never shown as one.
@@ -421,7 +406,6 @@ func TestBrowserMany(t *testing.T) {
 	} {
 		press(".tabs a", view.tab)
 		b.wait(view.text)
-		b.picture("many-" + strings.ToLower(view.tab))
 		if drawn := evaluate[int](b, `document.querySelectorAll("main *").length`); drawn > 20_000 {
 			t.Errorf("%s: %d elements", view.tab, drawn)
 		}
@@ -500,7 +484,7 @@ func TestBrowserLost(t *testing.T) {
 	f.server.Close()
 	b.wait("The server does not respond. This page shows the state at")
 	b.axe("lost")
-	b.picture("lost")
+	b.looks("lpd", "lost", "The server does not respond")
 	_, done := trialOf(sweepID, 27)
 	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x",
 		Worker: "w", Time: time.Now(), Result: done}
@@ -671,15 +655,16 @@ func TestBrowserLive(t *testing.T) {
 	b.wait("Tags, with commas")
 	b.run(chromedp.SendKeys(`textarea[name=notes]`, "look <b>at</b> it"), chromedp.SendKeys(`input[name=tags]`, "slow, odd"))
 	b.axe("notes")
+	b.picture("notes-edited")
 	press("Save")
 	b.until(`[...document.querySelectorAll(".notes")].some((x) => x.innerText.includes("look <b>at</b> it") && x.innerText.includes("by me ") && ` +
 		`[...x.querySelectorAll(".chip")].map((tag) => tag.textContent).join() === "odd,slow")`)
-	b.picture("notes")
+	b.looks("lpd", "notes", "Executions")
 	// The list has the new tags, and each is a filter.
 	b.visit("#/sweep/"+sweepID+"/trials", "30 trials match")
 	b.until(`[...document.querySelectorAll("td .chip")].map((tag) => tag.textContent).join() === "odd,slow"`)
 	b.axe("tags")
-	b.picture("tags")
+	b.looks("lpd", "tags", "30 trials match")
 	evaluate[bool](b, `document.querySelector("td .chip").click(); true`)
 	b.wait("1 trial matches")
 	b.clean("live")

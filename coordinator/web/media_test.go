@@ -76,6 +76,7 @@ func TestBrowserMedia(t *testing.T) {
 		`[...document.querySelectorAll('[aria-label^="confusion"] tbody tr')].map((r) => r.innerText.replace(/\s+/g, " ").trim()).join("|")`); got != "cat 5 1|dog 0 6" {
 		t.Errorf("the matrix is %q", got)
 	}
+	b.until(`document.querySelector(".media svg rect")`)
 	if got := evaluate[[]float64](b,
 		`[...document.querySelectorAll(".media svg rect")].map((r) => Math.round(Number(r.getAttribute("height"))))`); len(got) != 2 ||
 		got[0] != 120 || got[1] != 40 {
