@@ -63,7 +63,8 @@ var (
 		"page_size(8192)", "journal_mode(WAL)", "synchronous(FULL)",
 		"wal_autocheckpoint(2000)", "journal_size_limit(67108864)", "cache_size(-65536)", "temp_store(MEMORY)",
 	}
-	reading = []string{"cache_size(-16384)", "temp_store(MEMORY)"}
+	// Readers read most pages once, and the system has them; a cache takes twice its size.
+	reading = []string{"cache_size(-4096)", "temp_store(MEMORY)"}
 	// What a query sorts goes to files when it is more than the cache, not into this process' memory.
 	asking = []string{waiting, "query_only(1)", "cache_size(-16384)", "temp_store(FILE)"}
 )
