@@ -9,7 +9,15 @@ export type Scale = "log" | "linear";
 export type Goal = "minimize" | "maximize";
 
 export type TrialState =
-  "completed" | "diverged" | "failed" | "running" | "queued" | "stopped" | "skipped" | "cancelled" | "pending";
+  | "completed"
+  | "diverged"
+  | "failed"
+  | "running"
+  | "queued"
+  | "stopped"
+  | "skipped"
+  | "cancelled"
+  | "pending";
 
 /** web.showSession */
 export interface Session {

@@ -88,7 +88,8 @@ const hrefOfTag = (tag) => hrefOf([], { tag });
 function Row({ sweep, chosen }) {
   const { id, name, progress } = sweep;
   const { failed, diverged } = partsOf(progress);
-  const done = progress.completed + progress.failed + progress.cancelled + progress.stopped + progress.skipped;
+  const done =
+    progress.completed + progress.failed + progress.cancelled + progress.stopped + progress.skipped;
   return html`<tr>
     <td>
       <input

@@ -159,7 +159,8 @@ function Remarks({ trial }) {
 }
 
 /** @param {string} state a trial's */
-const isOver = (state) => ["completed", "failed", "cancelled", "stopped", "skipped"].includes(state);
+const isOver = (state) =>
+  ["completed", "failed", "cancelled", "stopped", "skipped"].includes(state);
 
 /**
  * firstOf puts the items for which a condition holds before the others.
