@@ -189,7 +189,7 @@ func TestCancelNamed(t *testing.T) {
 	c, _ := b.start(Options{})
 	var mu sync.Mutex
 	told := map[int64]bool{}
-	unsubscribe, err := b.wire.Cancellations(func(_ string, indices []int64) {
+	unsubscribe, err := b.wire.Cancellations(func(_ string, indices []int64, _ map[int64]wire.Halt) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, index := range indices {

@@ -217,6 +217,9 @@ func (c *Coordinator) record(ctx context.Context, events []sweep.Event) error {
 func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.RecordReport) {
 	c.options.Metrics.recorded(began, events, report)
 	c.noteArtifacts(events)
+	if c.judge.note(events) {
+		signal(c.marked)
+	}
 	var heard []sweep.TrialID
 	for i := range events {
 		switch events[i].Kind {

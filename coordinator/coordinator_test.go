@@ -453,7 +453,7 @@ func TestCancelAndRetry(t *testing.T) {
 	var stuck atomic.Bool
 	stuck.Store(true)
 	stopped := make(chan string, 10)
-	unsubscribe, err := b.wire.Cancellations(func(id string, _ []int64) { stopped <- id })
+	unsubscribe, err := b.wire.Cancellations(func(id string, _ []int64, _ map[int64]wire.Halt) { stopped <- id })
 	if err != nil {
 		t.Fatal(err)
 	}

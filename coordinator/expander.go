@@ -198,6 +198,11 @@ func (p *page) class(r sweep.Requirement) int {
 func failure(id sweep.TrialID, problem error) sweep.Event {
 	result := &sweep.Result{State: sweep.Failed, Error: problem.Error()}
 	result.Digest = result.ComputeDigest(nil)
+	return ended(id, result)
+}
+
+// ended returns the event of a trial that the coordinator itself ends.
+func ended(id sweep.TrialID, result *sweep.Result) sweep.Event {
 	return sweep.Event{
 		Kind:      sweep.EventResult,
 		TrialID:   id,

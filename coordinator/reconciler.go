@@ -40,6 +40,19 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 			r.lost = true
 		case <-c.replaced:
 			r.doubt = true
+		case <-c.marked:
+			if !r.judges {
+				r.judges = true
+				time.AfterFunc(judgePause, func() { signal(c.judging) })
+			}
+			continue
+		case <-c.judging:
+			r.judges = false
+			err := c.persist(ctx, reconciling, "deciding which trials stop", func() error { return r.judgeDue(ctx) })
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			continue
 		case <-timer.C:
 		}
 		err := c.persist(ctx, reconciling, "comparing the store with the broker", func() error {
@@ -80,7 +93,11 @@ type reconciler struct {
 	unlisted map[string]error
 	// preparing means that artifact stores are being prepared again, in work.
 	preparing atomic.Bool
-	work      sync.WaitGroup
+	// rules are by what W&B's hyperband stops trials, by sweep; nil if it does not.
+	rules map[string]*sweep.Stopping
+	// judges means that judging will hold a token.
+	judges bool
+	work   sync.WaitGroup
 }
 
 // look compares once. A difference is corrected when it is found for the second time and all events
@@ -92,6 +109,9 @@ func (r *reconciler) look(ctx context.Context) error {
 	}
 	floors, failed, err := r.restore(ctx)
 	if err != nil {
+		return err
+	}
+	if err := r.confirm(ctx); err != nil {
 		return err
 	}
 	if err := r.lookUp(ctx); err != nil {

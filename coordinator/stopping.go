@@ -67,6 +67,9 @@ func (s *scheduler) rule(ctx context.Context, a *activeSweep, index int64) (*swe
 		return nil, nil
 	}
 	spec := &g.Submission.Spec
+	if h := spec.Stopping.Hyperband; h != nil {
+		return &sweep.StopRule{Metric: spec.Stopping.Metric, Goal: spec.Stopping.Goal, Bands: h.Bands}, nil
+	}
 	size := max(spec.Stopping.Median.Generation(spec), 1)
 	first := index - (index-g.First)%size
 	if a.rule.StopRule == nil || a.rule.first != first {

@@ -23,6 +23,8 @@ type workerList struct {
 	answers map[string]wire.HeartbeatAnswer
 	// workers has each worker's latest heartbeat.
 	workers map[string]presence
+	// halted are running trials that are to stop, with the reasons.
+	halted map[sweep.TrialID]wire.Halt
 }
 
 // presence is a worker's latest heartbeat, when it came, and whether its trials were looked up.
@@ -152,13 +154,15 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 		for _, r := range h.Running {
 			if states[r.TrialID].Terminal() {
 				answer.Stop = append(answer.Stop, r)
+			} else if halt, ok := l.halted[r.TrialID]; ok {
+				answer.Halt = append(answer.Halt, wire.Halted{Running: r, Halt: halt})
 			}
 		}
 		answer.Ended = slices.DeleteFunc(slices.Clone(h.Checkpoints), func(id sweep.TrialID) bool {
 			return !states[id].Terminal()
 		})
 		delete(l.answers, h.ID)
-		if len(answer.Stop)+len(answer.Ended) > 0 {
+		if len(answer.Stop)+len(answer.Ended)+len(answer.Halt) > 0 {
 			l.answers[h.ID] = answer
 		}
 	}

@@ -42,6 +42,8 @@ type Event struct {
 	Note string `json:"note,omitempty"`
 	// Curves belong to EventPoints.
 	Curves []Curve `json:"curves,omitempty"`
+	// Marks belong to EventPoints of a trial about which the coordinator decides whether it stops.
+	Marks *Marks `json:"marks,omitempty"`
 	// Checkpoint is the step that EventCheckpoint reached.
 	Checkpoint int64 `json:"checkpoint,omitempty"`
 	// Heard, of an EventLost, is when the trial had last been heard of when its worker was found

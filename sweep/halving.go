@@ -20,7 +20,7 @@ type Halving struct {
 	Cohort int64 `json:"cohort"`
 }
 
-// DefaultEta is that of Halving; MostHalving bounds its trials, all of which are read for each rung.
+// DefaultEta is that of Halving and Hyperband; MostHalving bounds its trials, all of which are read for each rung.
 const (
 	DefaultEta  = 3
 	MostHalving = 100_000

@@ -5,14 +5,17 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Stopping is how trials are stopped early (early_terminate).
 type Stopping struct {
 	// Metric is compared, and Goal is Minimize or Maximize.
-	Metric string  `json:"metric"`
-	Goal   string  `json:"goal"`
-	Median *Median `json:"median,omitempty"`
+	Metric string `json:"metric"`
+	Goal   string `json:"goal"`
+	// One of these is set.
+	Median    *Median    `json:"median,omitempty"`
+	Hyperband *Hyperband `json:"hyperband,omitempty"`
 }
 
 // Median stops a trial at a value of the metric at which its best value so far is worse than the
@@ -34,6 +37,40 @@ const DefaultStartupTrials = 5
 // MedianWindow is how many earlier trials, the last ones by index, a median is of at most.
 const MedianWindow = 1000
 
+// Hyperband is W&B's early_terminate with type: hyperband. A trial that runs is stopped if its value at the highest
+// band that it has reached is not among the best 1/Eta of all values there. That depends on when values come.
+type Hyperband struct {
+	// Bands are numbers of values, ascending.
+	Bands []int64 `json:"bands"`
+	Eta   float64 `json:"eta"`
+	// Strict compares the value at the band, else the best value so far is compared.
+	Strict bool `json:"strict"`
+}
+
+// mostBands bounds the bands from a smallest one on, as W&B does; mostValues a number of values.
+const mostBands, mostValues = 100, 1 << 53
+
+// BandsFrom returns the bands that W&B makes of min_iter and eta.
+func BandsFrom(minIter int64, eta float64) (bands []int64) {
+	for band := float64(minIter); len(bands) < mostBands && band <= mostValues; band *= eta {
+		bands = append(bands, int64(band))
+	}
+	return bands
+}
+
+// BandsUpTo returns the bands that W&B makes of max_iter, s and eta; there may be none.
+func BandsUpTo(maxIter, s int64, eta float64) (bands []int64) {
+	band := float64(maxIter)
+	for range s {
+		if band /= eta; band < 1 {
+			break
+		}
+		bands = append(bands, int64(band))
+	}
+	slices.Reverse(bands)
+	return bands
+}
+
 // StopPosition returns position i of those at which values are recorded and judged, from 0 on, as a
 // number of values: every value up to the 32nd, every second one up to the 64th, every fourth up to the
 // 128th, and so on.
@@ -54,6 +91,9 @@ type StopRule struct {
 	Generation int64 `json:"generation,omitempty"`
 	// Limits are in the order of their positions.
 	Limits []StopLimit `json:"limits,omitempty"`
+	// Bands, if there are any, are the positions at which values are recorded instead of StopPosition. The coordinator
+	// decides then, and learns the marks while the trial runs.
+	Bands []int64 `json:"bands,omitempty"`
 }
 
 // StopLimit stops a trial whose best value so far is worse than Value when it has reported At values.
@@ -69,6 +109,19 @@ type StopLimit struct {
 type Marks struct {
 	Metric string    `json:"metric"`
 	Values []float32 `json:"values"`
+	// Bands, if it is not empty, has the positions; Count is then the number of values, Best the best of them.
+	Bands string  `json:"bands,omitempty"`
+	Count int64   `json:"count,omitempty"`
+	Best  float32 `json:"best,omitempty"`
+}
+
+// BandsText writes bands as Marks.Bands has them.
+func BandsText(bands []int64) string {
+	text := make([]string, len(bands))
+	for i, band := range bands {
+		text[i] = strconv.FormatInt(band, 10)
+	}
+	return strings.Join(text, " ")
 }
 
 // Watch applies a StopRule to the values of a trial as they are reported.
@@ -84,11 +137,25 @@ type Watch struct {
 
 // NewWatch returns a Watch for a trial that has reported nothing yet.
 func NewWatch(rule *StopRule) *Watch {
-	return &Watch{rule: rule, marks: Marks{Metric: rule.Metric}}
+	return &Watch{rule: rule, marks: Marks{Metric: rule.Metric, Bands: BandsText(rule.Bands)}}
 }
 
 // Marks are those of the values so far.
 func (w *Watch) Marks() *Marks { return &w.marks }
+
+// mark records a value at the positions that it is at.
+func (w *Watch) mark(value float32) {
+	if len(w.rule.Bands) == 0 {
+		if w.count == StopPosition(len(w.marks.Values)) {
+			w.marks.Values = append(w.marks.Values, value)
+		}
+		return
+	}
+	w.marks.Count, w.marks.Best = w.count, w.best
+	for n := len(w.marks.Values); n < len(w.rule.Bands) && w.rule.Bands[n] == w.count; n++ { // bands may be equal
+		w.marks.Values = append(w.marks.Values, value)
+	}
+}
 
 // Cut takes a batch of samples, which are all since the last call. If the trial is to stop it returns why, and the
 // batch up to there: to the sample that is judged, and of other metrics to its step.
@@ -140,9 +207,7 @@ func (w *Watch) add(step int64, value float32) (reason string) {
 	if w.count == 1 || selection.Better(float64(value), float64(w.best)) {
 		w.best = value
 	}
-	if w.count == StopPosition(len(w.marks.Values)) {
-		w.marks.Values = append(w.marks.Values, value)
-	}
+	w.mark(value)
 	if w.next == len(w.rule.Limits) || w.count < w.rule.Limits[w.next].At {
 		return ""
 	}
@@ -158,9 +223,8 @@ func (w *Watch) add(step int64, value float32) (reason string) {
 	if w.rule.Goal == Maximize {
 		than = "below"
 	}
-	return fmt.Sprintf("stopped at value %d, step %d: %s is %s %s, the median of %s before generation %d", w.count,
-		step, best, than, strconv.FormatFloat(limit.Value, 'g', 9, 64), CountText(int64(limit.Trials), "trial"),
-		w.rule.Generation)
+	return fmt.Sprintf("stopped at value %d, step %d: %s is %s %.9g, the median of %s before generation %d",
+		w.count, step, best, than, limit.Value, CountText(limit.Trials, "trial"), w.rule.Generation)
 }
 
 // ShortFloat writes a value in single precision with as few digits as distinguish it.
@@ -182,4 +246,23 @@ func (m *Median) Generation(spec *Spec) int64 {
 		return m.Batch * last.Len()
 	}
 	return m.Batch
+}
+
+// MarkedTrial is a trial with its marks. Deciding says that it is to stop already.
+type MarkedTrial struct {
+	TrialID
+	State    State
+	Marks    Marks
+	Deciding bool
+}
+
+// Stop is the decision that a trial is to stop: its Value at a band is worse than the Threshold, which is that of so
+// many trials. State is the trial's.
+type Stop struct {
+	TrialID
+	State            State
+	Reason           string
+	Band             int64
+	Value, Threshold float64
+	Trials           int64
 }

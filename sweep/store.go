@@ -55,6 +55,12 @@ type Queue interface {
 	// Marks returns the marks of the completed and stopped trials of a sweep between two indices that have
 	// some of a metric, in the order of index.
 	Marks(ctx context.Context, id, metric string, from, until int64) ([][]float32, error)
+	// BandMarks returns the trials of a sweep that have marks of a metric at bands, in the order of index.
+	BandMarks(ctx context.Context, id, metric, bands string) ([]MarkedTrial, error)
+	// AddStops stores decisions about trials that run; a trial that has one keeps it.
+	AddStops(ctx context.Context, id string, stops []Stop) error
+	// Stops returns the decisions about trials that have not ended, of active and paused sweeps.
+	Stops(ctx context.Context) ([]Stop, error)
 	// Backlog returns what is left of the active sweeps, or of the named ones.
 	Backlog(ctx context.Context, ids ...string) ([]Backlog, error)
 	// TakePending moves up to limit pending trials of a class to queued, in index

@@ -44,6 +44,9 @@ type execution struct {
 	watch   *sweep.Watch
 	last    map[string]float32
 	stopped string
+	// halted is why and when the coordinator stops it, if it does; reached is how many values it has reported.
+	halted  atomic.Pointer[wire.Halt]
+	reached atomic.Int64
 
 	// logFrom is where the log begins in the process' output; set before process.
 	logFrom int64
@@ -246,6 +249,9 @@ func (e *execution) guard(process sweep.Process) (release func()) {
 	}
 }
 
+// live reports whether the coordinator decides by the marks of the running trial.
+func (e *execution) live() bool { return e.watch != nil && len(e.delivery.Stop.Bands) > 0 }
+
 // watchAgain begins to apply what stops the trial early.
 func (e *execution) watchAgain() {
 	if rule := e.delivery.Stop; rule != nil {
@@ -254,8 +260,8 @@ func (e *execution) watchAgain() {
 }
 
 // record adds samples to the curves, up to where the trial is stopped early. Then it returns errStopped, and the
-// trainer is asked to end.
-func (e *execution) record(batch []sweep.Curve) error {
+// trainer is asked to end. The last samples come with the result: what the coordinator decided comes too late then.
+func (e *execution) record(batch []sweep.Curve, last bool) error {
 	if e.watch == nil {
 		e.recorder.Add(batch)
 		return nil
@@ -263,7 +269,17 @@ func (e *execution) record(batch []sweep.Curve) error {
 	if e.stopped != "" {
 		return errStopped
 	}
+	reached := len(e.watch.Marks().Values)
 	batch, e.stopped = e.watch.Cut(batch)
+	if e.live() {
+		if len(e.watch.Marks().Values) > reached {
+			e.nextPoints = time.Time{} // others are compared with it
+		}
+		e.reached.Store(e.watch.Marks().Count)
+		if h := e.halted.Load(); h != nil && !last && e.watch.Marks().Count >= h.Band {
+			e.stopped = h.Reason
+		}
+	}
 	for _, c := range batch {
 		for _, v := range c.Values {
 			if finite(float64(v)) {
@@ -277,6 +293,18 @@ func (e *execution) record(batch []sweep.Curve) error {
 	}
 	e.abandon(errStopped)
 	return errStopped
+}
+
+// halt stops the trial early, because the coordinator has decided so by the values of this execution or of one
+// before. It stops when it has reported as many.
+func (e *execution) halt(reason wire.Halt) {
+	if e.delivery.Stop == nil {
+		return
+	}
+	e.halted.CompareAndSwap(nil, &reason)
+	if e.reached.Load() >= reason.Band {
+		e.abandon(errStopped)
+	}
 }
 
 // stoppedResult is the result of a trial that was stopped early. Its summary has the last values of the metrics that
@@ -303,7 +331,7 @@ func (e *execution) Points(batch []sweep.Curve) error {
 			return err
 		}
 	}
-	if err := e.record(batch); err != nil {
+	if err := e.record(batch, false); err != nil {
 		return err
 	}
 	if time.Now().Before(e.nextPoints) {
@@ -312,6 +340,10 @@ func (e *execution) Points(batch []sweep.Curve) error {
 	e.announce()
 	event := e.event(sweep.EventPoints)
 	event.Curves = e.recorder.News()
+	if e.live() {
+		marks := *e.watch.Marks()
+		event.Marks = &marks
+	}
 	if !e.report(event) {
 		e.recorder.Forget()
 	}

@@ -75,5 +75,12 @@ func (h *heartbeats) send(ctx context.Context) {
 			}
 		}
 	}
+	for _, h := range answer.Halt {
+		for e := range w.executions {
+			if e.id == h.Execution {
+				e.halt(h.Halt)
+			}
+		}
+	}
 	w.removeCheckpoints(answer.Ended)
 }

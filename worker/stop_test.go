@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/wire"
 	"sweep/worker"
 )
 
@@ -97,6 +98,66 @@ func TestStoppedEarly(t *testing.T) {
 	if got := r.result(5); got.State != sweep.Completed || !reflect.DeepEqual(got.Marks,
 		&sweep.Marks{Metric: "loss", Values: []float32{3, 2, 1}}) {
 		t.Errorf("%s, %q, marks %+v", got.State, got.Error, got.Marks)
+	}
+}
+
+// The coordinator learns the marks of a trial while it runs, and stops it by the answer to a heartbeat. A trial that
+// runs again stops when it has come as far as before.
+func TestHalted(t *testing.T) {
+	t.Parallel()
+	next := make(chan struct{}, 10)
+	r := newRig(t, func(ctx context.Context, p *process, _ sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+		for i := int64(1); ; i++ {
+			select {
+			case <-next:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			if err := sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{i}, Values: []float32{float32(9 - i)}}}); err != nil {
+				return p.until(ctx)
+			}
+		}
+	})
+	for index := range int64(2) {
+		j := job(index + 1)
+		j.Stop = &sweep.StopRule{Metric: "loss", Goal: sweep.Minimize, Bands: []int64{2, 4}}
+		r.publish(j)
+	}
+	r.launch(worker.Options{Launcher: r.launcher}, patience)
+	next <- struct{}{}
+	next <- struct{}{}
+	points := r.last(sweep.EventPoints, 1, 1)
+	if !reflect.DeepEqual(points.Marks, &sweep.Marks{Metric: "loss", Bands: "2 4", Values: []float32{7}, Count: 2, Best: 7}) {
+		t.Errorf("marks %+v", points.Marks)
+	}
+	halt := func(index, band int64) {
+		execution := r.last(sweep.EventStarted, index, 1).Execution
+		r.mu.Lock()
+		r.answer.Halt = []wire.Halted{{Running: wire.Running{TrialID: points.TrialID, Execution: execution},
+			Halt: wire.Halt{Band: band, Reason: "the coordinator says so"}}}
+		r.mu.Unlock()
+		if err := r.wire.RequestHeartbeats(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	halt(1, 2)
+	if got := r.result(1); got.State != sweep.Stopped || got.Error != "the coordinator says so" ||
+		got.Summary["loss"] != 7 || got.Marks.Count != 2 {
+		t.Errorf("%+v, %+v", got, got.Marks)
+	}
+	// The next one is told before it has come so far.
+	if err := r.wire.Halt(job(2).Sweep, map[int64]wire.Halt{2: {Band: 3, Reason: "earlier"}}); err != nil {
+		t.Fatal(err)
+	}
+	r.last(sweep.EventStarted, 2, 1)
+	if err := r.wire.Halt(job(2).Sweep, map[int64]wire.Halt{2: {Band: 3, Reason: "again"}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		next <- struct{}{}
+	}
+	if got := r.result(2); got.State != sweep.Stopped || got.Marks.Count < 3 {
+		t.Errorf("%+v, %+v", got, got.Marks)
 	}
 }
 

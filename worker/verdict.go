@@ -38,7 +38,7 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 	w := e.slot.worker
 	if err == nil {
 		if err = check(result); err == nil && e.watch != nil { // the last samples may come with the result
-			if e.record(result.Curves) == nil {
+			if e.record(result.Curves, true) == nil {
 				result.Curves = nil
 			}
 		}
@@ -57,6 +57,12 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 		return e.resulted(e.stoppedResult())
 	}
 	cause := context.Cause(e.ctx)
+	if halt := e.halted.Load(); halt != nil && errors.Is(cause, errStopped) {
+		e.stopped = halt.Reason
+		w.health.succeeded()
+		w.log.Info("trial stopped early", "trial", e.delivery.TrialID, "reason", e.stopped)
+		return e.resulted(e.stoppedResult())
+	}
 	if hungry, ok := errors.AsType[*memoryError](cause); ok {
 		return e.released(true, "killed: "+hungry.Error())
 	}

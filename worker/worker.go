@@ -217,7 +217,15 @@ func within(d time.Duration, done <-chan struct{}) bool {
 
 // cancel stops the running and drops the waiting trials of a sweep: those with the indices, or
 // all if there are none.
-func (w *Worker) cancel(id string, indices []int64) {
+func (w *Worker) cancel(id string, indices []int64, reasons map[int64]wire.Halt) {
+	if len(reasons) > 0 {
+		for e := range w.executions {
+			if reason, ok := reasons[e.delivery.Index]; ok && e.delivery.Sweep == id {
+				e.halt(reason)
+			}
+		}
+		return
+	}
 	named := func(trial sweep.TrialID) bool {
 		return trial.Sweep == id && (len(indices) == 0 || slices.Contains(indices, trial.Index))
 	}

@@ -110,7 +110,7 @@ parameters:
 		{args: []string{"run", random}, code: exitUsage, stderr: []string{random + ":3:1", "run_cap: 20"}},
 		{args: []string{"expand", random, "--count", "3"},
 			stdout: []string{"random: 3 trials", "drawn: log_uniform_values, min 0.0001, max 0.1", "3 points checked"},
-			stderr: []string{"src/train.py runs in " + dir, "early_terminate: is not done"}},
+			stderr: []string{"src/train.py runs in " + dir}},
 		{args: []string{"expand", random, "--count", "3", "--no-trainer", "--json"}, stdout: []string{`"points": 3`}},
 		{args: []string{"expand", random, "--count", "-1"}, code: exitUsage, stderr: []string{"--count"}},
 		{args: []string{"expand", random, "--count", "3", "--directory", "/none"}, code: exitUsage,

@@ -91,7 +91,7 @@ type source struct {
 
 // reusable finds the first completed trial of each fingerprint, which an index
 // has by its beginning, that left the artifacts of a list: $1 as JSON, $2 of them, and has marks
-// of a metric, $3.
+// of a metric, $3, for the median.
 const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s WHERE s.trial_no IN (
 	SELECT (SELECT t.trial_no FROM trials AS t
 		WHERE substr(t.fingerprint, 1, 16) = substr(v.fingerprint, 1, 16) AND t.fingerprint = v.fingerprint
@@ -99,7 +99,7 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 			AND NOT EXISTS (SELECT 1 FROM sweeps AS d WHERE d.sweep_no = t.sweep_no AND d.deleted_at IS NOT NULL)
 			AND ($1 = '' OR (SELECT count(*) FROM trial_artifacts AS a
 				WHERE a.trial_no = t.trial_no AND a.problem = '' AND replace($1, '"' || a.name || '"', '') <> $1) = $2)
-			AND ($3 = '' OR EXISTS (SELECT 1 FROM marks AS m WHERE m.trial_no = t.trial_no AND m.metric = $3))
+			AND ($3 = '' OR EXISTS (SELECT 1 FROM marks AS m WHERE m.trial_no = t.trial_no AND m.metric = $3 AND m.bands = ''))
 		ORDER BY t.trial_no LIMIT 1)
 	FROM {v})`
 

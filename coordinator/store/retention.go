@@ -105,7 +105,7 @@ var owned = []struct {
 	moved bool
 }{
 	{"curve_arrays", true}, {"marks", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false},
-	{"lineages", false},
+	{"lineages", false}, {"stops", false},
 	{"trial_refusals", false}, {"reproducibility_faults", false},
 }
 

@@ -27,6 +27,7 @@ func (t *transaction) retry(number int64, indices []int64) (total int64) {
 	t.forget(trials)
 	t.run(deleteOf("curve_arrays"), trials)
 	t.run(deleteOf("marks"), trials)
+	t.run(deleteOf("stops"), trials)
 	t.run(forgetExecutions, trials)
 	for _, state := range ended {
 		moved := t.move(state, sweep.Pending, retrySome, number, string(state), ints("trial_index", indices))

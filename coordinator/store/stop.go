@@ -4,24 +4,32 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/ledger"
 	"sweep/sweep"
 )
 
-// saveMarks writes what later trials are compared with.
+// saveMarks writes what trials are compared with.
 func (r *recording) saveMarks() {
 	var marked []*ledger.Trial
 	for _, t := range r.ledger.Trials {
-		if t.Outcome != nil && t.Outcome.Marks != nil {
+		if t.Marks != nil {
 			marked = append(marked, t)
 		}
 	}
-	r.insert("marks", database.Rows(len(marked), "trial_no, metric, value_array", func(i int, row []any) []any {
-		m := marked[i].Outcome.Marks
-		return append(row, &marked[i].Key, &m.Metric, &m.Values)
-	}))
+	r.run(deleteOf("marks"), keyBatch(marked))
+	r.run(deleteOf("stops"), keyBatch(slices.DeleteFunc(slices.Clone(marked), func(t *ledger.Trial) bool {
+		return t.Outcome == nil // it has not stopped yet
+	})))
+	best := make([]float64, len(marked))
+	r.insert("marks", database.Rows(len(marked), "trial_no, metric, value_array, bands, reached, best",
+		func(i int, row []any) []any {
+			m := marked[i].Marks
+			best[i] = float64(m.Best)
+			return append(row, &marked[i].Key, &m.Metric, &m.Values, &m.Bands, &m.Count, &best[i])
+		}))
 }
 
 // saveRule stores by what the trials from an index on are stopped.
@@ -52,8 +60,56 @@ func (s *Store) Marks(ctx context.Context, id, metric string, from, until int64)
 		all = collect(t, func(values *[]float32) []any { return []any{values} }, `SELECT m.value_array
 			FROM trials AS t JOIN marks AS m ON m.trial_no = coalesce(t.source_no, t.trial_no)
 			WHERE t.sweep_no = $1 AND t.trial_index >= $2 AND t.trial_index < $3 AND t.state IN ('completed', 'stopped')
-				AND m.metric = $4
+				AND m.metric = $4 AND m.bands = ''
 			ORDER BY t.trial_index`, number, from, until, metric)
+	})
+	return all, err
+}
+
+// BandMarks implements sweep.Store.
+func (s *Store) BandMarks(ctx context.Context, id, metric, bands string) (all []sweep.MarkedTrial, err error) {
+	err = s.viewSweep(ctx, "read the marks of", id, func(t *transaction, number int64) {
+		t.each(func(row database.Row) error {
+			m := sweep.MarkedTrial{TrialID: sweep.TrialID{Sweep: id}}
+			var best float64
+			err := row.Scan(&m.Index, (*string)(&m.State), &m.Marks.Values, &m.Marks.Count, &best, &m.Deciding)
+			m.Marks.Metric, m.Marks.Bands, m.Marks.Best = metric, bands, float32(best)
+			all = append(all, m)
+			return err
+		}, `SELECT t.trial_index, t.state, m.value_array, m.reached, m.best, EXISTS (SELECT 1 FROM stops AS p
+				WHERE p.trial_no = t.trial_no)
+			FROM trials AS t JOIN marks AS m ON m.trial_no = coalesce(t.source_no, t.trial_no)
+			WHERE t.sweep_no = $1 AND m.metric = $2 AND m.bands = $3 ORDER BY t.trial_index`, number, metric, bands)
+	})
+	return all, err
+}
+
+// AddStops implements sweep.Store.
+func (s *Store) AddStops(ctx context.Context, id string, stops []sweep.Stop) error {
+	return s.updateSweep(ctx, "decide about trials of", id, func(t *transaction, number int64) {
+		const columns = "trial_index, reason, band, value, threshold, trials"
+		t.run(`INSERT INTO stops (trial_no, reason, band, value, threshold, trials, decided_at)
+			SELECT t.trial_no, v.reason, v.band, v.value, v.threshold, v.trials, $1 FROM {v}
+			JOIN trials AS t ON t.sweep_no = $2 AND t.trial_index = v.trial_index WHERE t.state = 'running'
+			ON CONFLICT (trial_no) DO NOTHING`, t.now, number, database.Rows(len(stops), columns,
+			func(i int, row []any) []any {
+				stop := &stops[i]
+				return append(row, &stop.Index, &stop.Reason, &stop.Band, &stop.Value, &stop.Threshold, &stop.Trials)
+			}))
+	})
+}
+
+// Stops implements sweep.Store.
+func (s *Store) Stops(ctx context.Context) (all []sweep.Stop, err error) {
+	err = s.view(ctx, "look for trials that are to stop", func(t *transaction) {
+		all = collect(t, func(stop *sweep.Stop) []any {
+			return []any{&stop.Sweep, &stop.Index, (*string)(&stop.State), &stop.Reason, &stop.Band, &stop.Value,
+				&stop.Threshold, &stop.Trials}
+		}, `SELECT s.sweep_id, t.trial_index, t.state, p.reason, p.band, p.value, p.threshold, p.trials
+			FROM sweeps AS s JOIN trials AS t USING (sweep_no) JOIN stops AS p USING (trial_no)
+			WHERE s.state IN ('active', 'paused') AND s.deleted_at IS NULL
+				AND (t.state IN ('queued', 'running') OR t.state = 'pending')
+			ORDER BY t.trial_no`)
 	})
 	return all, err
 }

@@ -43,7 +43,7 @@ func toy() *sweep.Description {
 		Artifacts: []sweep.ArtifactSchema{{Name: "weights", Doc: "weights"}, {Name: "samples", Doc: "samples"}},
 		Metrics: []sweep.MetricSchema{
 			{Name: "validation_loss", Doc: "loss", Goal: "minimize", Curve: true, Summary: true},
-			{Name: "test_accuracy", Doc: "accuracy", Goal: "maximize", Summary: true, Part: sweep.TestPart},
+			{Name: "test_accuracy", Doc: "accuracy", Goal: "maximize", Curve: true, Summary: true, Part: sweep.TestPart},
 		},
 	}
 }

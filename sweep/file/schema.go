@@ -89,10 +89,26 @@ func stoppingSchema() object {
 			},
 		},
 		object{
-			"type": "object", "required": []string{"type"}, "properties": object{"type": object{"const": "hyperband"}},
+			"type": "object", "required": []string{"type"},
+			"anyOf": []any{
+				object{"required": []string{"min_iter"}}, object{"required": []string{"max_iter", "s"}},
+			},
+			"properties": object{
+				"type": object{"const": "hyperband"},
+				"min_iter": documented(object{"type": "integer", "minimum": 1}, "The first number of values at which "+
+					"trials are compared; the next ones are eta times as many."),
+				"max_iter": documented(object{"type": "integer", "minimum": 1},
+					"The number of values of a whole trial."),
+				"s": documented(object{"type": "integer", "minimum": 1}, "How often trials are compared, at max_iter "+
+					"/ eta, max_iter / eta² and so on."),
+				"eta": documented(object{"type": "number", "exclusiveMinimum": 1, "default": sweep.DefaultEta},
+					"The best 1/eta of the values pass."),
+				"strict": documented(object{"type": "boolean", "default": true}, "Whether the value there is "+
+					"compared, or the best one so far."),
+			},
 		},
 	}}, "Stops trials early whose metric is worse than that of others: {type: median} by the trials of earlier "+
-		"generations.")
+		"generations, {type: hyperband} as W&B does.")
 }
 
 // raceSchema describes race.

@@ -43,8 +43,7 @@ func (d *decoder) decodeStopping() {
 	case "halving":
 		d.halving = append([]entry{}, entries...)
 	case "hyperband":
-		d.note(where, "early_terminate", "hyperband is not supported: all trials run to completion; {type: median} "+
-			"stops trials")
+		d.decodeHyperband(entries)
 	default:
 		d.failName(typed, "early_terminate.type", fmt.Sprintf("must be median, halving or hyperband, not %s",
 			shorten(kind)), kind, stoppingTypes)
@@ -67,6 +66,50 @@ func (d *decoder) decodeMedian(entries []entry) {
 		}
 	}
 	d.file.Spec.Stopping = &sweep.Stopping{Median: median}
+}
+
+// decodeHyperband decodes the keys of {type: hyperband}, which are W&B's.
+func (d *decoder) decodeHyperband(entries []entry) {
+	where := d.top["early_terminate"].where
+	given := map[string]int64{}
+	h := &sweep.Hyperband{Eta: sweep.DefaultEta, Strict: true}
+	for _, e := range entries {
+		path := join("early_terminate", e.key)
+		switch e.key {
+		case "min_iter", "max_iter", "s":
+			given[e.key], _ = d.integer(e.value, path, 1, 1<<53)
+		case "eta":
+			schema := sweep.ParameterSchema{Name: "eta", Type: sweep.NumberType}
+			v, ok := d.coerced(e.value, &schema, path)
+			if !ok {
+				break
+			}
+			if h.Eta = v.(float64); h.Eta <= 1 { // as the schema has it
+				d.fail(at(e.value), path, "must be above 1, as in 3: the best third passes")
+				return
+			}
+		case "strict":
+			schema := sweep.ParameterSchema{Name: "strict", Type: sweep.BooleanType}
+			if v, ok := d.coerced(e.value, &schema, path); ok {
+				h.Strict = v.(bool) // as the schema has it
+			}
+		default:
+			d.note(e.where, clip(path), "ignored: W&B's hyperband has no such key")
+		}
+	}
+	switch {
+	case given["max_iter"] > 0 && given["s"] > 0:
+		h.Bands = sweep.BandsUpTo(given["max_iter"], given["s"], h.Eta)
+	case given["min_iter"] > 0 && given["max_iter"] == 0:
+		h.Bands = sweep.BandsFrom(given["min_iter"], h.Eta)
+	case len(d.errors) == 0:
+		d.fail(where, "early_terminate", "{type: hyperband} needs min_iter, as in {type: hyperband, min_iter: 3}, or "+
+			"max_iter and s")
+	}
+	if len(h.Bands) == 0 && len(d.errors) == 0 {
+		d.fail(where, "early_terminate", "no trial is ever compared: max_iter / eta is below 1")
+	}
+	d.file.Spec.Stopping = &sweep.Stopping{Hyperband: h}
 }
 
 // checkStopping finds the metric by which trials are stopped: that of the key metric, else that of select. The trainer

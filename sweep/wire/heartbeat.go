@@ -46,12 +46,26 @@ type Running struct {
 	Execution string `json:"execution"`
 }
 
+// Halt says that a trial is to stop early when it has reported Band values, and why.
+type Halt struct {
+	Band   int64  `json:"band"`
+	Reason string `json:"reason"`
+}
+
+// Halted is an execution that is to stop early.
+type Halted struct {
+	Running
+	Halt
+}
+
 // HeartbeatAnswer is the active coordinator's answer to a heartbeat.
 type HeartbeatAnswer struct {
 	// Stop are those of Heartbeat.Running whose trials have ended: the sweep was
 	// cancelled, or another execution's result is recorded. Executions that started
 	// since are not among them.
 	Stop []Running `json:"stop,omitempty"`
+	// Halt are those of Heartbeat.Running that are to stop early.
+	Halt []Halted `json:"halt,omitempty"`
 	// Ended are those of Heartbeat.Checkpoints that have ended: the checkpoints can go.
 	Ended []sweep.TrialID `json:"ended,omitempty"`
 	// AckWait is the AckWait of the consumer of the worker's queue; 0 if it is not known

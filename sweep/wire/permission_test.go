@@ -281,7 +281,7 @@ func TestRoles(t *testing.T) {
 		if err := job.DoubleAck(ctx); err != nil {
 			t.Errorf("acknowledge: %v", err)
 		}
-		unsubscribe, err := ww.Cancellations(func(id string, _ []int64) { heard <- id })
+		unsubscribe, err := ww.Cancellations(func(id string, _ []int64, _ map[int64]wire.Halt) { heard <- id })
 		if err != nil {
 			t.Fatal(err)
 		}

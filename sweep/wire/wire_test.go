@@ -1271,7 +1271,7 @@ func TestCancellationsReachEveryWorker(t *testing.T) {
 	}
 	channel := make(chan heard, 10)
 	for i := range 2 {
-		unsubscribe, err := w.Cancellations(func(id string, indices []int64) { channel <- heard{i, id, indices} })
+		unsubscribe, err := w.Cancellations(func(id string, indices []int64, _ map[int64]wire.Halt) { channel <- heard{i, id, indices} })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,6 +86,16 @@ func cleanArtifacts(artifacts []sweep.Artifact) []sweep.Artifact {
 	return clean
 }
 
+// cleanMarks returns marks that can be stored.
+func cleanMarks(m *sweep.Marks) *sweep.Marks {
+	c := *m
+	c.Metric, c.Bands, c.Best = cleanText(m.Metric), cleanText(m.Bands), float32(finite(float64(m.Best)))
+	c.Values = slices.DeleteFunc(slices.Clone(m.Values), func(v float32) bool {
+		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
+	})
+	return &c
+}
+
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0

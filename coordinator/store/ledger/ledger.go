@@ -139,6 +139,9 @@ func (l *Ledger) apply(event *sweep.Event, trial *Trial, limits func(*Trial) Lim
 	case sweep.EventPoints:
 		if !trial.State.Terminal() && !execution.ended() {
 			trial.addSamples(cleanCurves(event.Curves))
+			if event.Marks != nil {
+				trial.Marks = cleanMarks(event.Marks)
+			}
 		}
 	case sweep.EventCheckpoint:
 		if event.Checkpoint > execution.Checkpoint {
@@ -209,6 +212,9 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 		return
 	}
 	trial.runUnder(execution)
+	if result.Marks != nil {
+		trial.Marks = cleanMarks(result.Marks)
+	}
 	if len(result.Curves) > 0 {
 		trial.Curves, trial.ReplaceCurves = result.Curves, true
 	}

@@ -44,6 +44,8 @@ type Trial struct {
 	// to which samples are added.
 	Curves        []sweep.Curve
 	ReplaceCurves bool
+	// Marks, if not nil, replace the stored ones.
+	Marks *sweep.Marks
 
 	// loaded is the state before the events.
 	loaded sweep.State

@@ -163,3 +163,87 @@ func testStopping(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	})
 }
+
+func testDecisions(t *testing.T, open func(t *testing.T) sweep.Store) {
+	f := newFixture(t, open(t))
+	f.create("s1", 5, 5)
+	points := func(index int64, values ...float32) sweep.Event {
+		e := f.event(sweep.EventPoints, trialID("s1", index), "x")
+		n := int64(len(values))
+		e.Marks = &sweep.Marks{Metric: "loss", Bands: "1 2 4", Values: values, Count: n + 1, Best: values[n-1]}
+		return e
+	}
+	for index := range int64(4) {
+		f.record(f.started(trialID("s1", index), "x"), points(index, float32(index)))
+	}
+	f.record(points(1, 1, 0.5)) // in place of the earlier ones
+	final := completed(1, "a")
+	final.Marks = &sweep.Marks{Metric: "loss", Bands: "1 2 4", Values: []float32{3, 2, 1}, Count: 9, Best: 0.5}
+	f.record(f.finished(trialID("s1", 3), "x", final))
+	marks := func(bands string) (list []sweep.MarkedTrial) {
+		list, err := f.BandMarks(f.ctx, "s1", "loss", bands)
+		f.must(err)
+		return list
+	}
+	want := []sweep.MarkedTrial{
+		{TrialID: trialID("s1", 0), State: sweep.Running, Marks: sweep.Marks{Metric: "loss", Bands: "1 2 4", Values: []float32{0},
+			Count: 2}},
+		{TrialID: trialID("s1", 1), State: sweep.Running, Marks: sweep.Marks{Metric: "loss", Bands: "1 2 4",
+			Values: []float32{1, 0.5}, Count: 3, Best: 0.5}},
+		{TrialID: trialID("s1", 2), State: sweep.Running, Marks: sweep.Marks{Metric: "loss", Bands: "1 2 4", Values: []float32{2},
+			Count: 2, Best: 2}},
+		{TrialID: trialID("s1", 3), State: sweep.Completed, Marks: sweep.Marks{Metric: "loss", Bands: "1 2 4",
+			Values: []float32{3, 2, 1}, Count: 9, Best: 0.5}},
+	}
+	if got := marks("1 2 4"); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant\n%+v", got, want)
+	}
+	if got := marks("1 2"); len(got) != 0 {
+		t.Errorf("at other bands: %+v", got)
+	}
+	if got, err := f.Marks(f.ctx, "s1", "loss", 0, 4); err != nil || len(got) != 0 {
+		t.Errorf("for the median: %v, %v", got, err)
+	}
+
+	// A decision is about a trial that runs, and stays.
+	stop := func(index int64, reason string) sweep.Stop {
+		return sweep.Stop{TrialID: trialID("s1", index), Reason: reason, Band: 2, Value: 3, Threshold: 0.1, Trials: 7}
+	}
+	f.must(f.AddStops(f.ctx, "s1", []sweep.Stop{stop(0, "a"), stop(1, "b"), stop(2, "c"), stop(3, "d"), stop(4, "e")}))
+	f.must(f.AddStops(f.ctx, "s1", []sweep.Stop{stop(0, "again")}))
+	check := func(want ...sweep.Stop) {
+		t.Helper()
+		got, err := f.Stops(f.ctx)
+		f.must(err)
+		if len(got) != len(want) {
+			t.Fatalf("decisions %+v, want %+v", got, want)
+		}
+		for i := range want {
+			want[i].State = f.trial(want[i].TrialID).State
+			if got[i] != want[i] {
+				t.Errorf("decision %+v, want %+v", got[i], want[i])
+			}
+		}
+	}
+	check(stop(0, "a"), stop(1, "b"), stop(2, "c"))
+	if got := marks("1 2 4"); !got[0].Deciding || got[3].Deciding {
+		t.Errorf("%+v", got)
+	}
+	f.putBack(trialID("s1", 1)) // its worker is lost
+	check(stop(0, "a"), stop(1, "b"), stop(2, "c"))
+	f.wantState(trialID("s1", 1), sweep.Pending)
+	end := stopped(3, 2)
+	end.Marks = nil
+	f.record(f.finished(trialID("s1", 1), "coordinator", end)) // with the curves that it has
+	f.wantState(trialID("s1", 1), sweep.Stopped)
+	end = stopped(3, 2)
+	end.Marks.Bands = "1 2 4"
+	f.record(f.finished(trialID("s1", 0), "x", end))
+	check(stop(2, "c"))
+	f.record(f.finished(trialID("s1", 2), "x", &sweep.Result{State: sweep.Failed, Error: "no"}))
+	check()
+	if n, err := f.RetrySome(f.ctx, "s1", []int64{2}); n != 1 || err != nil {
+		t.Errorf("retried %d, %v", n, err)
+	}
+	check() // the decision is forgotten
+}

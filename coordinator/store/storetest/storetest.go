@@ -61,6 +61,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Lineages", testLineages},
 		{"Executions", testExecutions},
 		{"Stopping", testStopping},
+		{"Decisions", testDecisions},
 		{"Some", testSome},
 		{"Reading", testReading},
 		{"Rows", testRows},

@@ -1,0 +1,173 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"sweep/coordinator/store/postgres/postgrestest"
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// judged is a worker whose trials wait after their second value until they are told to stop, or that they may end.
+type judged struct {
+	*crew
+	mu    sync.Mutex
+	halts map[int64]wire.Halt
+	// vanish has trials not confirm their stop, as if the worker were killed.
+	vanish bool
+	finish chan struct{}
+	// first are the events of the first trials, which are sent together, so that all are judged together.
+	first []sweep.Event
+	sent  chan struct{}
+}
+
+// send sends the events of a trial; those of the first eight together.
+func (j *judged) send(ctx context.Context, events ...sweep.Event) error {
+	j.mu.Lock()
+	select {
+	case <-j.sent:
+		j.mu.Unlock()
+		return j.publish(ctx, events...)
+	default:
+	}
+	j.first = append(j.first, events...)
+	all := j.first
+	j.mu.Unlock()
+	if len(all) == 16 {
+		err := j.publish(ctx, all...)
+		close(j.sent)
+		return err
+	}
+	select {
+	case <-j.sent:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+func (b *bench) judged(slots int) *judged {
+	j := &judged{halts: map[int64]wire.Halt{}, finish: make(chan struct{}), sent: make(chan struct{})}
+	unsubscribe, err := b.wire.Cancellations(func(_ string, _ []int64, halts map[int64]wire.Halt) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		for index, halt := range halts {
+			j.halts[index] = halt
+		}
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(unsubscribe)
+	j.crew = &crew{b: b, slots: slots}
+	j.run = func(ctx context.Context, d *wire.Delivery) error {
+		execution := newExecution()
+		watch := sweep.NewWatch(d.Stop)
+		watch.Cut([]sweep.Curve{{Metric: "loss", Steps: []int64{1, 2}, Values: []float32{9, float32(d.Index)}}})
+		points := event(sweep.EventPoints, d.TrialID, execution)
+		points.Marks = watch.Marks()
+		points.Curves = []sweep.Curve{{Metric: "loss", Steps: []int64{1, 2}, Values: []float32{9, float32(d.Index)}}}
+		if err := j.send(ctx, event(sweep.EventStarted, d.TrialID, execution), points); err != nil {
+			return err
+		}
+		r := &sweep.Result{State: sweep.Completed, Marks: watch.Marks()}
+		for waiting := true; waiting; {
+			select {
+			case <-j.finish:
+				waiting = false
+			case <-ctx.Done():
+				return ctx.Err()
+			default:
+				pause(ctx, 5e6)
+			}
+			j.mu.Lock()
+			halt, halted := j.halts[d.Index]
+			vanish := j.vanish
+			j.mu.Unlock()
+			if halted && vanish {
+				release := event(sweep.EventReleased, d.TrialID, execution)
+				release.Release = &sweep.Release{Reason: "the worker was stopped"}
+				if err := j.publish(ctx, release); err != nil {
+					return err
+				}
+				return d.DoubleAck(ctx)
+			}
+			if halted {
+				r.State, r.Error, waiting = sweep.Stopped, halt.Reason, false
+			}
+		}
+		r.Digest = r.ComputeDigest(nil)
+		result := event(sweep.EventResult, d.TrialID, execution)
+		result.Result = r
+		if err := j.publish(ctx, result); err != nil {
+			return err
+		}
+		return d.DoubleAck(ctx)
+	}
+	return j
+}
+
+func hyperbandSubmission() *sweep.Submission {
+	s := submission("hyperband", 1, 8)
+	s.Spec.Stopping = &sweep.Stopping{Metric: "loss", Goal: sweep.Minimize,
+		Hyperband: &sweep.Hyperband{Bands: []int64{2, 4}, Eta: 4, Strict: true}}
+	return s
+}
+
+// The coordinator stops the trials that are not among the best quarter at a band, and says why. A decision survives the
+// coordinator, and holds for a trial whose worker is lost before it confirms it.
+func TestHyperbandStops(t *testing.T) {
+	for _, test := range []struct {
+		name             string
+		postgres, vanish bool
+	}{{"SQLite", false, false}, {"Postgres", true, false}, {"worker lost", false, true}} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			if test.postgres {
+				b.use(postgrestest.Start(t).Database(t))
+			}
+			c, stop := b.start(Options{})
+			j := b.judged(8)
+			j.vanish = test.vanish
+			j.start()
+			id := b.submit(c, hyperbandSubmission())
+			b.until("trials to stop", func() bool { return b.progress(id).Stopped >= 3 })
+			stop()
+			c, stop = b.start(Options{})
+			b.until("the others to stop", func() bool { return b.progress(id).Stopped == 5 })
+			close(j.finish)
+			b.finish(c, id)
+			var got []string
+			err := b.store.Trials(t.Context(), sweep.TrialQuery{Sweeps: []string{id}}, func(r *sweep.TrialRecord) error {
+				got = append(got, fmt.Sprintf("%d %s %s", r.Index, r.State, r.Result.Error))
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range got {
+				want := fmt.Sprintf("%d completed ", i)
+				if i > 2 {
+					want = fmt.Sprintf("%d stopped stopped at band 2: loss %d is above ", i, i)
+				}
+				if !strings.HasPrefix(line, want) || i > 2 && !strings.Contains(line, "the worst of the best 1/4 of ") {
+					t.Errorf("%s, want %s…", line, want)
+				}
+			}
+			if test.vanish {
+				curves, err := b.store.Curves(t.Context(), sweep.TrialID{Sweep: id, Index: 7})
+				if err != nil || len(curves) != 1 || len(curves[0].Steps) != 2 {
+					t.Errorf("curves %v, %v", curves, err)
+				}
+				if r, err := b.store.Trial(t.Context(), sweep.TrialID{Sweep: id, Index: 7}); err != nil ||
+					r.Result.Summary["loss"] != 7 {
+					t.Errorf("%+v, %v", r.Result, err)
+				}
+			}
+			stop()
+		})
+	}
+}
