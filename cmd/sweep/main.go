@@ -115,7 +115,7 @@ Exit codes: those of the command.`,
 	var s settings
 	s.addFlags(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return s.resolve(cmd) }
-	addGroup(root, "train", "Train:", newRun(&s), newPreset(&s), newExec(&s))
+	addGroup(root, "train", "Train:", newRun(&s), newPreset(&s), newLonger(&s), newExec(&s))
 	addGroup(root, "ask", "Query results:", newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s),
 		newDiff(&s), newSQL(&s), newExport(&s), newReport(&s), newTrial(&s), newLogs(&s), newArtifacts(&s),
 		newComplete(&s), newUI(&s), newWatch(&s), newMCP(&s), newConfig(&s))

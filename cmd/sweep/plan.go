@@ -221,6 +221,9 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 		if err != nil {
 			return err
 		}
+		if err := p.keepsCheckpoint(resolved); err != nil {
+			return err
+		}
 		v, err := t.Validate(ctx, sweep.ValidateRequest{Parameters: resolved, DataDir: dataDir,
 			Script: p.submission.Spec.Script})
 		if err != nil {
@@ -245,6 +248,25 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 		p.submission.Bytes[key] = (size + memoryStep - 1) / memoryStep * memoryStep
 	}
 	p.submission.Flops = flops / float64(p.checked) * float64(count)
+	return nil
+}
+
+// keepsCheckpoint returns an error if a trial cannot leave the checkpoint that the file asks for.
+func (p *plan) keepsCheckpoint(resolved sweep.Parameters) error {
+	d := &p.submission.Description
+	if budget, _ := d.Budget(resolved); budget == nil ||
+		!slices.Contains(p.submission.Spec.Artifacts, sweep.CheckpointArtifact) {
+		return nil
+	}
+	if err := d.Endless(resolved); err != nil {
+		return err
+	}
+	for _, name := range d.Continues.Names() {
+		if accepted := d.Continues[name]; !(sweep.Match{name: accepted}).Fits(resolved) {
+			return &sweep.ParameterError{Parameter: name, Value: resolved[name], Problem: fmt.Sprintf("must be %v for "+
+				"artifacts: [%s]: only such trials can be continued", accepted[0], sweep.CheckpointArtifact)}
+		}
+	}
 	return nil
 }
 
