@@ -242,9 +242,8 @@ type objectReader struct {
 	box         *box
 	location    string
 	next, parts int64
-	skip        int64                  // bytes of the first part to skip
-	part        jetstream.ObjectResult // nil between two parts
-	end         context.CancelFunc
+	skip        int64     // bytes of the first part to skip
+	part        io.Reader // nil between two parts
 }
 
 // Read implements io.Reader.
@@ -254,13 +253,11 @@ func (r *objectReader) Read(p []byte) (int, error) {
 			if r.next == r.parts {
 				return 0, io.EOF
 			}
-			bound, cancel := context.WithTimeout(r.ctx, partTimeout)
-			opened, err := r.box.objects.Get(bound, part(r.location, r.next))
+			opened, err := r.box.pieces(r.ctx, part(r.location, r.next))
 			if err != nil {
-				cancel()
 				return 0, err
 			}
-			r.part, r.end = opened, cancel
+			r.part = opened
 			r.next++
 			if _, err := io.CopyN(io.Discard, opened, r.skip); err != nil {
 				return 0, err
@@ -269,7 +266,7 @@ func (r *objectReader) Read(p []byte) (int, error) {
 		}
 		n, err := r.part.Read(p)
 		if errors.Is(err, io.EOF) {
-			err = r.Close()
+			r.part, err = nil, nil
 		}
 		if n > 0 || err != nil {
 			return n, err
@@ -278,14 +275,46 @@ func (r *objectReader) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (r *objectReader) Close() error {
-	if r.part == nil {
-		return nil
+func (r *objectReader) Close() error { return nil }
+
+// pieceReader is a reader of an object, which asks for one piece after the other: a consumer would do so at once, but
+// workers may make none.
+type pieceReader struct {
+	ctx     context.Context
+	stream  jetstream.Stream
+	subject string
+	left    uint32 // pieces
+	after   uint64 // sequence of the last one
+	data    []byte
+}
+
+// pieces opens an object.
+func (b *box) pieces(ctx context.Context, name string) (*pieceReader, error) {
+	info, err := b.info(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	err := r.part.Close()
-	r.end()
-	r.part = nil
-	return err
+	return &pieceReader{ctx: ctx, stream: b.stream, subject: "$O." + b.name + ".C." + info.NUID, left: info.Chunks}, nil
+}
+
+// Read implements io.Reader.
+func (r *pieceReader) Read(p []byte) (int, error) {
+	for len(r.data) == 0 {
+		if r.left == 0 {
+			return 0, io.EOF
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, pieceTime)
+		m, err := r.stream.GetMsg(ctx, r.after+1, jetstream.WithGetMsgSubject(r.subject))
+		cancel()
+		if err != nil {
+			return 0, fmt.Errorf("a piece of an object: %w", err)
+		}
+		r.data, r.after = m.Data, m.Sequence
+		r.left--
+	}
+	n := copy(p, r.data)
+	r.data = r.data[n:]
+	return n, nil
 }
 
 // Remove implements artifact.Backend. It also removes the pieces of unfinished uploads.

@@ -323,8 +323,10 @@ func TestRoles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := artifact.New(objects, nil).Check(ctx, record, true); err != nil {
-			t.Error(err)
+		for reader, objects := range map[string]*wire.Objects{"coordinator": objects, "worker": own} {
+			if err := artifact.New(objects, nil).Check(ctx, record, true); err != nil {
+				t.Errorf("%s: %v", reader, err)
+			}
 		}
 	})
 	p := presence{make(chan string, 1)}
