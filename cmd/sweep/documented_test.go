@@ -23,6 +23,7 @@ var elsewhere = map[string]string{
 	"sweep figure copy-fig2":    "TestPresets",
 	"sweep data fetch":          "catalog.TestFetch, from a server of its own",
 	"sweep data verify":         "TestDataCommands",
+	"sweep longer ":             "TestLonger",
 	"sweep tell own":            "TestTellAndAsk",
 	"sweep ask own":             "TestTellAndAsk",
 	"echo '{\"x\": 0.1, \"y\": -0.2}' | sweep tell own": "TestTellAndAsk",

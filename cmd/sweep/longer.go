@@ -178,10 +178,10 @@ func (o *longerOptions) make(cmd *cobra.Command, results reader, record *sweep.S
 		points[i] = t.Parameters.Clone()
 		points[i][name] = value
 	}
-	l.source, err = longerFile(record, d, points, fmt.Sprintf("%s=%d", name, value))
+	l.source = longerFile(record, d, points, fmt.Sprintf("%s=%d", name, value))
 	digest := sha256.Sum256(l.source)
 	l.key = "longer/" + record.ID + "/" + hex.EncodeToString(digest[:])
-	return l, err
+	return l, nil
 }
 
 // selected returns the trials to train longer, in the order of their indices.
@@ -207,7 +207,8 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 		budget, ok := t.Parameters[name].(int64)
 		switch {
 		case !ok:
-			return usageError("--set %s: trial %d does not have this parameter: select others with --where", name, t.Index)
+			return usageError("--set %s: trial %d does not have this parameter: select others with --where", name,
+				t.Index)
 		case t.Result != nil && t.Result.Diverged:
 			diverged++
 			return nil
@@ -279,7 +280,8 @@ func (o *longerOptions) explain(cmd *cobra.Command, results reader, id string, d
 }
 
 // longerFile writes a sweep file whose grid points resolve to the given ones.
-func longerFile(record *sweep.SweepRecord, d *sweep.Description, points []sweep.Parameters, set string) ([]byte, error) {
+func longerFile(record *sweep.SweepRecord, d *sweep.Description, points []sweep.Parameters,
+	set string) []byte {
 	names := longerNames(record, d, points)
 	var file bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&file, format+"\n", args...) }
@@ -328,7 +330,7 @@ func longerFile(record *sweep.SweepRecord, d *sweep.Description, points []sweep.
 	if len(spec.Artifacts) > 0 {
 		line("artifacts: %s", text(asAny(spec.Artifacts)))
 	}
-	return file.Bytes(), nil
+	return file.Bytes()
 }
 
 func asAny(texts []string) []any {

@@ -42,7 +42,8 @@ func (p *page) addLineages() {
 // continuable finds, for each trial of sweep $1, the checkpoint of its lineage with the largest budget below
 // its own, of a trial in the pool $2. A trial that was charged with a failure starts from its beginning: the
 // checkpoint may be what its trainer fails from.
-const continuable = `SELECT c.trial_index, s.sweep_id, t.trial_index, a.media_type, a.size, a.digest, a.store, a.location
+const continuable = `SELECT c.trial_index, s.sweep_id, t.trial_index, a.media_type, a.size, a.digest, a.store,
+		a.location
 	FROM (SELECT v.trial_index AS trial_index, (SELECT l.trial_no FROM lineages AS l
 			JOIN trials AS f ON f.trial_no = l.trial_no
 			JOIN sweeps AS d ON d.sweep_no = f.sweep_no
