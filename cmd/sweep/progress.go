@@ -157,7 +157,11 @@ func plainLine(s *progress.Snapshot) string {
 		if s.Counts.Refused > 0 {
 			fmt.Fprintf(&line, " · %d refused", s.Counts.Refused)
 		}
-		fmt.Fprintf(&line, " · %s", stateWords(s))
+		if words := stateWords(s); strings.HasPrefix(s.Reason, sweep.ErrorReason) {
+			line.WriteString(" · paused") // the command ends with the error
+		} else {
+			line.WriteString(" · " + words)
+		}
 		return line.String()
 	}
 	fmt.Fprintf(&line, " · %d running · %d failed", s.Counts.Running, s.Counts.Failed)
