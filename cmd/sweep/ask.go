@@ -25,7 +25,7 @@ failed, was cancelled or diverged has none. With "sweep tell" this is a search o
 language: ask for results, let your method choose the next points, tell them.
 
 Exit codes: 0 done, 1 the sweep was cancelled, 2 the sweep has fewer trials, 4 no such
-sweep.`,
+sweep, 6 the sweep is paused because its trials fail.`,
 		Example: "  sweep ask latest\n  sweep ask tuning --from 16 -n 8",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,6 +81,9 @@ func askResults(cmd *cobra.Command, results reader, record *sweep.SweepRecord, f
 		now, err := results.Sweep(ctx, record.ID)
 		if err != nil {
 			return err
+		}
+		if now.Halted() {
+			return &exitError{exitHalted, fmt.Errorf("sweep %s is paused: %s", now.ID, now.Reason)}
 		}
 		switch reason := fmt.Sprintf("sweep %s is %s", now.ID, now.State); {
 		case now.State == sweep.SweepCancelled:
