@@ -99,17 +99,18 @@ func (s *Store) AddStops(ctx context.Context, id string, stops []sweep.Stop) err
 	})
 }
 
-// Stops implements sweep.Store.
+// Stops implements sweep.Store. There are few decisions: SQLite is to begin with them, not with the pending trials,
+// which it does where the joins are called CROSS.
 func (s *Store) Stops(ctx context.Context) (all []sweep.Stop, err error) {
 	err = s.view(ctx, "look for trials that are to stop", func(t *transaction) {
 		all = collect(t, func(stop *sweep.Stop) []any {
 			return []any{&stop.Sweep, &stop.Index, (*string)(&stop.State), &stop.Reason, &stop.Band, &stop.Value,
 				&stop.Threshold, &stop.Trials}
 		}, `SELECT s.sweep_id, t.trial_index, t.state, p.reason, p.band, p.value, p.threshold, p.trials
-			FROM sweeps AS s JOIN trials AS t USING (sweep_no) JOIN stops AS p USING (trial_no)
-			WHERE s.state IN ('active', 'paused') AND s.deleted_at IS NULL
-				AND (t.state IN ('queued', 'running') OR t.state = 'pending')
-			ORDER BY t.trial_no`)
+			FROM stops AS p CROSS JOIN trials AS t CROSS JOIN sweeps AS s
+			WHERE t.trial_no = p.trial_no AND s.sweep_no = t.sweep_no AND s.state IN ('active', 'paused')
+				AND s.deleted_at IS NULL AND t.state IN ('pending', 'queued', 'running')
+			ORDER BY p.trial_no`)
 	})
 	return all, err
 }
