@@ -40,8 +40,8 @@ func (t *transaction) forgetErrors(number int64) {
 	t.run(`UPDATE classes SET `+noErrors+` WHERE sweep_no = $1 AND errors > 0`, number)
 }
 
-// renewErrors does so for a sweep that has not been active before an extension. Further points do not end the row of errors
-// of an active one.
+// renewErrors does so for a sweep that has not been active before an extension. Further points do not end the
+// row of errors of an active one.
 func (t *transaction) renewErrors(number int64) {
 	active := false
 	t.one([]any{&active}, `SELECT state = 'active' FROM sweeps WHERE sweep_no = $1`, number)

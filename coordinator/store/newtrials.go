@@ -99,7 +99,8 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 			AND NOT EXISTS (SELECT 1 FROM sweeps AS d WHERE d.sweep_no = t.sweep_no AND d.deleted_at IS NOT NULL)
 			AND ($1 = '' OR (SELECT count(*) FROM trial_artifacts AS a
 				WHERE a.trial_no = t.trial_no AND a.problem = '' AND replace($1, '"' || a.name || '"', '') <> $1) = $2)
-			AND ($3 = '' OR EXISTS (SELECT 1 FROM marks AS m WHERE m.trial_no = t.trial_no AND m.metric = $3 AND m.bands = ''))
+			AND ($3 = '' OR EXISTS (SELECT 1 FROM marks AS m
+				WHERE m.trial_no = t.trial_no AND m.metric = $3 AND m.bands = ''))
 		ORDER BY t.trial_no LIMIT 1)
 	FROM {v})`
 

@@ -241,8 +241,8 @@ const durationPattern = `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`
 
 // canarySchema describes the key canary.
 func canarySchema() object {
-	return documented(object{"type": "boolean", "default": true}, fmt.Sprintf("Whether the first trial runs before the "+
-		"others, in sweeps of more than %d trials. If it fails, the sweep is paused.", sweep.CanaryPoints))
+	return documented(object{"type": "boolean", "default": true}, fmt.Sprintf("Whether the first trial runs before "+
+		"the others, in sweeps of more than %d trials. If it fails, the sweep is paused.", sweep.CanaryPoints))
 }
 
 // limitsSchema describes the keys of limits.
