@@ -43,7 +43,7 @@ const (
 	// tallest is where the picture of a long page ends.
 	tallest = 2400
 	// moments is how long a page that is not as its reference may still change.
-	moments = 20 * time.Second
+	moments = 60 * time.Second
 )
 
 const (

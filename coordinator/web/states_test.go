@@ -320,7 +320,7 @@ func millionPages(t *testing.T, b *browser) {
 	close(m.free)
 	(&fixture{t: t, server: &httptest.Server{URL: server}}).patient(url.Values{"limit": {"1"}}, new(trialsPage))
 	for _, view := range []struct{ name, text string }{
-		{"overview", "Best trial"}, {"trials", "1,000,000 trials match"}, {"groups", "6 groups, 1,000,000 trials"},
+		{"overview", "Show its error output"}, {"trials", "1,000,000 trials match"}, {"groups", "6 groups, 1,000,000 trials"},
 		{"curves", "To see the others"}, {"parallel", "evenly spaced"}, {"slice", "Box: ± standard deviation"},
 		{"heat", "Brighter is better"}, {"importance", "are the top group"},
 	} {

@@ -127,6 +127,19 @@ func raceSchema(metricName, goal object) object {
 		"longer likely to be the best of their group.")
 }
 
+// budgetSchema describes budget.
+func budgetSchema() object {
+	return documented(object{
+		"type": "object", "additionalProperties": false, "minProperties": 1,
+		"properties": object{
+			"trials": documented(object{"type": "integer", "minimum": 1, "maximum": maxBudget},
+				"How many trials may run to an end. Reused results cost nothing."),
+			"time": documented(object{"type": "string", "pattern": durationPattern},
+				"How long the executions of trials may take together, as in 90m or 3h."),
+		},
+	}, "What all trials together may use. When it is used up, the sweep is paused, and sweep budget raises it.")
+}
+
 // keysSchema describes the keys of a sweep file.
 func keysSchema(description *sweep.Description, parameters, parameterName, metricName object) object {
 	goal := object{"enum": []string{sweep.Minimize, sweep.Maximize}}
@@ -190,15 +203,7 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"type": "object", "additionalProperties": false,
 			"properties": limitsSchema(),
 		}, "What a trial may take."),
-		"budget": documented(object{
-			"type": "object", "additionalProperties": false, "minProperties": 1,
-			"properties": object{
-				"trials": documented(object{"type": "integer", "minimum": 1, "maximum": maxBudget},
-					"How many trials may run to an end. Reused results cost nothing."),
-				"time": documented(object{"type": "string", "pattern": durationPattern},
-					"How long the executions of trials may take together, as in 90m or 3h."),
-			},
-		}, "What all trials together may use. When it is used up, the sweep is paused, and sweep budget raises it."),
+		"budget": budgetSchema(),
 		"canary": canarySchema(),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
