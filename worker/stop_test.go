@@ -190,6 +190,7 @@ func TestStoppedAfterResuming(t *testing.T) {
 	r.publish(j)
 	r.launch(worker.Options{Launcher: r.launcher, CheckpointDir: t.TempDir()}, patience)
 	r.release(1, 1)
+	r.queueEmpties() // a job that is there is not published again
 	r.publish(j)
 	if got := r.result(1); got.State != sweep.Stopped || len(got.Marks.Values) != 3 {
 		t.Errorf("%s, %q, marks %+v", got.State, got.Error, got.Marks)
