@@ -134,14 +134,14 @@ func TestHalted(t *testing.T) {
 		execution := r.last(sweep.EventStarted, index, 1).Execution
 		r.mu.Lock()
 		r.answer.Halt = []wire.Halted{{Running: wire.Running{TrialID: points.TrialID, Execution: execution},
-			Halt: wire.Halt{Band: band, Reason: "the coordinator says so"}}}
+			Halt: wire.Halt{Band: band, Reason: "stopped at band 2"}}}
 		r.mu.Unlock()
 		if err := r.wire.RequestHeartbeats(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	halt(1, 2)
-	if got := r.result(1); got.State != sweep.Stopped || got.Error != "the coordinator says so" ||
+	if got := r.result(1); got.State != sweep.Stopped || got.Error != "stopped at band 2" ||
 		got.Summary["loss"] != 7 || got.Marks.Count != 2 {
 		t.Errorf("%+v, %+v", got, got.Marks)
 	}

@@ -9,7 +9,7 @@ import (
 	"sweep/coordinator/store/postgres/postgrestest"
 )
 
-// searches are sweeps of trials of some milliseconds, whose results decide about later ones.
+// searches are sweeps of trials of some milliseconds, by all methods: results decide about later trials of most.
 var searches = map[string]struct {
 	text string
 	// ended are the numbers of trials after which everything is killed, and count is that of all trials, of which
@@ -18,6 +18,21 @@ var searches = map[string]struct {
 	count, skipped int
 	stops          bool
 }{
+	"grid": {`
+replicates: 2
+parameters:
+  x: {values: [2, -1, 0.5, 1]}
+  y: {values: [1, 0, 2]}
+  milliseconds: {value: 60}
+`, []int64{3, 9, 17}, 24, 0, false},
+	"random": {`
+method: random
+run_cap: 24
+parameters:
+  x: {min: -2.5, max: 2.5}
+  y: {min: -2.5, max: 2.5}
+  milliseconds: {value: 60}
+`, []int64{3, 9, 17}, 24, 0, false},
 	"bayes": {`
 method: bayes
 run_cap: 40
@@ -89,7 +104,7 @@ func killSearch(t *testing.T, name string) {
 	found := func(home, database string) string {
 		t.Helper()
 		stdout, stderr, code := output(t, home, "sql", "SELECT trial_index, state, digest, weights_digest, error FROM results "+
-			"ORDER BY trial_index", "--format", "csv", "--store", database)
+			"WHERE sweep_id = (SELECT min(sweep_id) FROM sweeps) ORDER BY trial_index", "--format", "csv", "--store", database)
 		if code != 0 {
 			t.Fatal(stderr)
 		}

@@ -192,7 +192,8 @@ func (b *browser) screenshot() []byte {
 		while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data
 			.replace(/file:[^ ;]+/, "file:///artifacts").replace(/created [0-9-]+ [0-9:]+ UTC/, "created 2026-03-01 12:00 UTC"); true }`)
 	// What was changed last is on the screen after two frames.
-	size := evaluate[[]float64](b, `document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+	size := evaluate[[]float64](b, `document.fonts.ready.then(() => new Promise((done) =>
+		requestAnimationFrame(() => requestAnimationFrame(() =>
 		done([innerWidth, innerHeight, document.documentElement.scrollHeight, document.querySelector("dialog") ? 1 : 0])))))`)
 	yes := true
 	params := page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, OptimizeForSpeed: &yes}

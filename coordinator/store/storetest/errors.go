@@ -134,7 +134,8 @@ func testErrors(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.must(err)
 		want(f, 0, true, 0, 0, "")
 		f.mark([]sweep.TrialID{trialID("s1", 2)})
-		f.record(f.started(trialID("s1", 2), "again"), f.finished(trialID("s1", 2), "again", &sweep.Result{State: sweep.Failed, Error: "no file"}))
+		f.record(f.started(trialID("s1", 2), "again"),
+			f.finished(trialID("s1", 2), "again", &sweep.Result{State: sweep.Failed, Error: "no file"}))
 		f.must(f.Suspend(f.ctx, "s1", sweep.ErrorReason+" of 3 trials"))
 		m, err := f.RetryTrials(f.ctx, "s1")
 		f.must(err)
