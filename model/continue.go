@@ -10,9 +10,29 @@ import (
 	"sweep/sweep"
 )
 
-// An open-ended trial can be continued with more epochs or steps, from the state after its last step and
-// before the end of its last interval: what it does there may be due only because it ends. The longer
-// trial ends that interval again if it has one there.
+// An open-ended trial can be continued with more epochs or steps, from the state at its end. What is due
+// there only because it ends is not part of that state: the points of some curves, which the longer trial
+// drops, and the end of a last interval that is shorter than the others, before which the state is taken.
+
+// end ends the interval that ends after this step, if one does, and keeps the state after the last step.
+func (t *training) end(ctx context.Context) error {
+	// The only interval of a task that counts steps may be cut to them.
+	short := t.position()%t.plan.Interval != 0 || !t.plan.Epochs && t.plan.Steps <= t.plan.Interval
+	if short {
+		if err := t.keepState(); err != nil {
+			return err
+		}
+	}
+	if t.atInterval() && !t.diverged {
+		if err := t.endInterval(ctx); err != nil {
+			return err
+		}
+	}
+	if !short {
+		return t.keepState()
+	}
+	return nil
+}
 
 // keepState keeps the state after the last step, if that is asked for.
 func (t *training) keepState() (err error) {
@@ -23,19 +43,15 @@ func (t *training) keepState() (err error) {
 	return err
 }
 
-// endResumed ends the interval that a checkpoint of keepState left open, if this trial has one that ends
-// there.
+// endResumed ends the interval that a checkpoint left open, if this trial has one that ends there.
 func (t *training) endResumed(ctx context.Context) error {
 	if t.sum.Steps == 0 || !t.atInterval() {
-		return nil
-	}
-	if err := t.keepState(); err != nil {
-		return err
+		return t.keepState()
 	}
 	stream := t.streams[task.Train]
 	stream.Seek(t.position() - 1)
 	stream.Next(t.batch)
-	return t.endInterval(ctx)
+	return t.end(ctx)
 }
 
 // add adds a point at the end of an interval to a curve that may have points at some intervals only.

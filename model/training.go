@@ -143,13 +143,8 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 		if err := t.reportStep(ctx, loss, gradient); err != nil {
 			return nil, err
 		}
-		if err := t.keepState(); err != nil {
+		if err := t.end(ctx); err != nil {
 			return nil, err
-		}
-		if t.atInterval() && !t.diverged {
-			if err := t.endInterval(ctx); err != nil {
-				return nil, err
-			}
 		}
 		now := time.Now()
 		if now.Sub(reported) >= reportInterval {
