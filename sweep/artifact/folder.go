@@ -158,6 +158,19 @@ func (f *Folder) Remove(ctx context.Context, prefix string, keep func(location s
 	return nil
 }
 
+// Delete implements Backend. It also removes the trial's folder if that is empty then.
+func (f *Folder) Delete(_ context.Context, location string) error {
+	path, err := f.path(location)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(path)) // fails unless it is empty
+	return nil
+}
+
 // Lasting implements Backend.
 func (f *Folder) Lasting(err error) bool {
 	lasting := []error{fs.ErrPermission, sweep.ErrStoreFull, syscall.EROFS, syscall.ENOTDIR}

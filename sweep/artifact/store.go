@@ -33,6 +33,8 @@ type Backend interface {
 	// Remove removes all locations that begin with prefix, which ends in a slash, except those
 	// for which keep is true.
 	Remove(ctx context.Context, prefix string, keep func(location string) bool) error
+	// Delete removes the bytes of a location. It succeeds if there are none.
+	Delete(ctx context.Context, location string) error
 	// Lasting reports whether retrying a failed Write does not help, for example for lack of
 	// room (sweep.ErrStoreFull).
 	Lasting(err error) bool
@@ -144,6 +146,14 @@ func (s *Store) Check(ctx context.Context, r *sweep.ArtifactRecord, all bool) er
 func (s *Store) RemoveSweep(ctx context.Context, pool, id string, keep func(location string) bool) error {
 	if err := s.backend.Remove(ctx, sweep.ArtifactPrefix(pool, id), keep); err != nil {
 		return fmt.Errorf("artifact store %s: remove what sweep %s left: %w", s.Name(), id, err)
+	}
+	return nil
+}
+
+// Delete removes the bytes of a location, if there are any.
+func (s *Store) Delete(ctx context.Context, location string) error {
+	if err := s.backend.Delete(ctx, location); err != nil {
+		return fmt.Errorf("artifact store %s: remove %s: %w", s.Name(), location, err)
 	}
 	return nil
 }

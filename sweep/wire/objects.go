@@ -337,14 +337,50 @@ func (o *Objects) Remove(ctx context.Context, prefix string, keep func(location 
 			live[info.NUID] = true
 			continue
 		}
-		// The description first: pieces without one are found as abandoned.
-		for _, subject := range []string{nameSubject(info.Name), "C." + info.NUID} {
-			if err := b.purge(ctx, subject); err != nil {
-				return err
-			}
+		if err := b.delete(ctx, info); err != nil {
+			return err
 		}
 	}
 	return b.removeAbandoned(ctx, live)
+}
+
+// delete removes an object. The description goes first: pieces without one are found as abandoned.
+func (b *box) delete(ctx context.Context, info *jetstream.ObjectInfo) error {
+	for _, subject := range []string{nameSubject(info.Name), "C." + info.NUID} {
+		if err := b.purge(ctx, subject); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete implements artifact.Backend. The first part goes last: it says how many there are.
+func (o *Objects) Delete(ctx context.Context, location string) error {
+	b, err := o.open(ctx, location)
+	var first *jetstream.ObjectInfo
+	if err == nil {
+		first, err = b.info(ctx, part(location, 0))
+	}
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	size, _ := strconv.ParseInt(first.Metadata[sizeKey], 10, 64) // 0 has one part
+	for i := parts(size) - 1; i >= 0; i-- {
+		info, err := b.info(ctx, part(location, i))
+		if isAbsent(err) {
+			continue
+		}
+		if err == nil {
+			err = b.delete(ctx, info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // purge removes the messages of a subject of the bucket.

@@ -199,6 +199,29 @@ func testRemove(t *testing.T, b artifact.Backend) {
 	if err := s.RemoveSweep(t.Context(), "cpu", "none", func(string) bool { return false }); err != nil {
 		t.Error(err)
 	}
+	// One alone, a large one, and one of the same trial stays.
+	large := put(t, s, sweep.TrialID{Sweep: "s3"}, Content(3, 17<<20))
+	beside := put(t, s, sweep.TrialID{Sweep: "s3"}, []byte("beside"))
+	for range 2 {
+		if err := s.Delete(t.Context(), large.Location); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := get(t, s, large); !isLost(err) {
+			t.Errorf("after it was deleted: %v", err)
+		}
+	}
+	if content, err := get(t, s, beside); err != nil || string(content) != "beside" {
+		t.Errorf("%q %v", content, err)
+	}
+	if err := s.Delete(t.Context(), "none/s1/0/"+large.Digest); err != nil {
+		t.Error(err)
+	}
+}
+
+// isLost reports whether an artifact is not there.
+func isLost(err error) bool {
+	_, lost := errors.AsType[*sweep.LostError](err)
+	return lost
 }
 
 // broken is content that cannot be read behind its first half.

@@ -161,6 +161,11 @@ func (b *Bucket) Remove(ctx context.Context, prefix string, keep func(location s
 	return nil
 }
 
+// Delete implements artifact.Backend.
+func (b *Bucket) Delete(ctx context.Context, location string) error {
+	return b.client.RemoveObject(ctx, b.bucket, b.key(location), minio.RemoveObjectOptions{})
+}
+
 // Lasting implements artifact.Backend.
 func (b *Bucket) Lasting(err error) bool {
 	answer, ok := errors.AsType[minio.ErrorResponse](err)
