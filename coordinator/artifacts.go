@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,9 @@ func (c *Coordinator) CheckArtifacts(ctx context.Context, query sweep.ArtifactQu
 	query.Sweep = record.ID
 	look := func(r *sweep.ArtifactRecord) error {
 		checked := &sweep.CheckedArtifact{ArtifactRecord: *r, State: sweep.ArtifactStored}
-		if r.Problem != "" {
+		if r.Dropped {
+			checked.State = sweep.ArtifactDropped
+		} else if r.Problem != "" {
 			checked.State = sweep.ArtifactMissing
 		} else if check != sweep.CheckNothing {
 			checked.State, checked.Problem = c.found(ctx, r, check)
@@ -106,6 +109,8 @@ func (c *Coordinator) Artifact(ctx context.Context, id sweep.TrialID, name strin
 	})
 	if err == nil && found == nil {
 		err = c.noArtifact(ctx, id, name)
+	} else if err == nil && found.Dropped {
+		err = fmt.Errorf("artifact %s/%s: %w: %s", id, name, sweep.ErrNotFound, found.Problem)
 	}
 	if err != nil {
 		return nil, err
@@ -160,6 +165,34 @@ func (c *Coordinator) removeArtifacts(ctx context.Context, pool, id string) erro
 		return err
 	}
 	return c.options.Artifacts.RemoveSweep(ctx, pool, id, func(location string) bool { return recorded[location] })
+}
+
+// removingDropped is the activity of removeDropped.
+const removingDropped = "removing artifacts that are not kept"
+
+// removeDropped removes the artifacts that no sweep keeps, because their trials are not among the best. The store names
+// them until they are removed, so that this may be repeated.
+func (c *Coordinator) removeDropped(ctx context.Context) error {
+	for c.options.Artifacts != nil {
+		locations, err := c.store.DroppedArtifacts(ctx)
+		if err != nil || len(locations) == 0 {
+			return err
+		}
+		var removed []string
+		var failure error
+		for _, location := range locations {
+			if err := c.options.Artifacts.Delete(ctx, location); err == nil {
+				removed = append(removed, location)
+			} else if failure = cmp.Or(failure, err); ctx.Err() != nil {
+				break
+			}
+		}
+		if err := cmp.Or(c.store.ForgetDropped(ctx, removed), failure); err != nil {
+			return err
+		}
+		c.log.Debug("removed artifacts that are not kept", "artifacts", len(removed))
+	}
+	return nil
 }
 
 // prepareTime bounds the preparation of a pool's artifact store.

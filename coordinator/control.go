@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"sweep/coordinator/schedule"
@@ -135,6 +136,10 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 			"same select, or submit it as a sweep of its own",
 			record.ID, own, other)
 	}
+	if !maps.Equal(first.Spec.Keep, submission.Spec.Keep) {
+		return 0, fmt.Errorf("extending sweep %s: it has keep: %s, the extension %s: give it the same keep, or "+
+			"submit it as a sweep of its own", record.ID, keepText(first.Spec.Keep), keepText(submission.Spec.Keep))
+	}
 	added, err := c.store.AddGrid(ctx, record.ID, submission, grid.Count())
 	if err != nil {
 		return 0, fmt.Errorf("extending sweep %s: %w", record.ID, err)
@@ -142,6 +147,15 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 	c.log.Info("sweep extended", "sweep", record.ID, "points", added.Points)
 	c.facts.add(schedule.Changed{})
 	return added.Points, nil
+}
+
+// keepText writes keep as a sweep file has it.
+func keepText(keep map[string]int64) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(keep)) {
+		list = append(list, fmt.Sprintf("%s: %d", name, keep[name]))
+	}
+	return "{" + strings.Join(list, ", ") + "}"
 }
 
 // open checks that a submission expands and that broker and database can hold it, in case its client
@@ -158,6 +172,10 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 	if submission.Spec.ByResults() && objective == "" {
 		return nil, fmt.Errorf("expanding the grid of %s: method: bayes, halving and race need the metric that is to "+
 			"be small or large, as in metric: {name: loss, goal: minimize}", submission.Spec.Name)
+	}
+	if len(submission.Spec.Keep) > 0 && submission.Spec.Select.Filled(&submission.Description).By == "" {
+		return nil, fmt.Errorf("sweep %s: keep needs the metric by which trials are the best, as in select: {by: "+
+			"loss, goal: minimize}", submission.Spec.Name)
 	}
 	if err := wire.CheckToken("pool", submission.Spec.Pool); err != nil {
 		return nil, err

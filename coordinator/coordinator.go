@@ -215,7 +215,20 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		})
 	}
 	running.Wait()
+	c.removeRest(ctx)
 	return errors.Join(errs...)
+}
+
+// removeRest removes the artifacts that are not kept of the trials that ended last.
+func (c *Coordinator) removeRest(ctx context.Context) {
+	if !c.options.Leads() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restWait)
+	defer cancel()
+	if err := c.removeDropped(ctx); err != nil {
+		c.log.Info("some artifacts that are not kept remain for the next start", "error", err)
+	}
 }
 
 // loops are the parts of Run. Each calls alive all the time.

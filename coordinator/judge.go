@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -62,15 +61,14 @@ func (j *judge) back(due map[string]bool) {
 	maps.Copy(j.due, due)
 }
 
-// judgeDue judges the sweeps that are due. One that was deleted meanwhile has no trials to be stopped.
+// judgeDue judges the sweeps that are due.
 func (r *reconciler) judgeDue(ctx context.Context) error {
 	due := r.judge.take()
 	for id := range due {
-		if err := r.judgeSweep(ctx, id); err != nil && !errors.Is(err, sweep.ErrNotFound) {
+		if err := r.judgeSweep(ctx, id); err != nil {
 			r.judge.back(due)
 			return err
 		}
-		delete(due, id)
 	}
 	return nil
 }

@@ -91,8 +91,8 @@ type reconciler struct {
 	suspects map[string]time.Time
 	// unlisted are the pools whose jobs the broker cannot list.
 	unlisted map[string]error
-	// preparing means that artifact stores are being prepared again, in work.
-	preparing atomic.Bool
+	// tending means that tendArtifacts runs, in work.
+	tending atomic.Bool
 	// rules are by what W&B's hyperband stops trials, by sweep; nil if it does not.
 	rules map[string]*sweep.Stopping
 	// judges means that judging will hold a token.
@@ -176,13 +176,25 @@ func (r *reconciler) look(ctx context.Context) error {
 	}
 	r.missing, r.stale, r.at = missing, stale, listed
 	r.lost = r.lost && len(missing) > 0
-	if r.preparing.CompareAndSwap(false, true) { // it may wait for the broker
-		r.work.Go(func() {
-			defer r.preparing.Store(false)
-			r.prepareFailed(ctx)
-		})
-	}
+	r.tendArtifacts(ctx)
 	return nil
+}
+
+// tendArtifacts prepares artifact stores again, and removes what is not kept, unless that still runs: the artifact
+// stores may be slow.
+func (r *reconciler) tendArtifacts(ctx context.Context) {
+	if !r.tending.CompareAndSwap(false, true) {
+		return
+	}
+	r.work.Go(func() {
+		defer r.tending.Store(false)
+		r.prepareFailed(ctx)
+		if err := r.removeDropped(ctx); err == nil {
+			r.outages.over(removingDropped)
+		} else if ctx.Err() == nil {
+			r.outages.failed(removingDropped, true, err)
+		}
+	})
 }
 
 // reportUnlisted logs the pools whose jobs the broker cannot list. They are compared later.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,6 +35,9 @@ type ArtifactRecord struct {
 	Artifact
 	// Location is its place in the artifact store; see ArtifactLocation.
 	Location string `json:"location,omitempty"`
+	// Dropped says that it was stored, and removed because its trial is not among the best (Spec.Keep), as
+	// Problem says in words.
+	Dropped bool `json:"dropped,omitempty"`
 }
 
 // ArtifactQuery selects artifacts.
@@ -61,10 +66,11 @@ const (
 // ArtifactState is what a check of an artifact found.
 type ArtifactState string
 
-// The states of artifacts. A missing one was never stored; of an unknown one it is
-// not known, since its store does not answer as it should.
+// The states of artifacts. A dropped one was removed because its trial is not among the best; a missing one was
+// never stored; of an unknown one it is not known, since its store does not answer as it should.
 const (
 	ArtifactStored  ArtifactState = "stored"
+	ArtifactDropped ArtifactState = "dropped"
 	ArtifactMissing ArtifactState = "missing"
 	ArtifactLost    ArtifactState = "lost"
 	ArtifactDamaged ArtifactState = "damaged"
@@ -82,6 +88,8 @@ const (
 	LongestArtifactName = 100
 	// MostArtifacts is how many a sweep can ask for.
 	MostArtifacts = 100
+	// MostKept is the largest number of trials in Spec.Keep.
+	MostKept = 10_000
 	// CheckpointArtifact is the state of a trial at its end, from which one with a larger budget continues.
 	CheckpointArtifact = "checkpoint"
 	// MediaPrefix begins the names of media: what a program logs beside numbers, such as images and
@@ -127,6 +135,19 @@ func ArtifactPrefix(pool, id string) string { return path.Join(pool, id) + "/" }
 func (l *Limits) ArtifactSizes() (one, all int64) {
 	one = cmp.Or(l.Artifact, DefaultArtifactSize)
 	return one, cmp.Or(l.Artifacts, max(DefaultArtifactsSize, one))
+}
+
+// checkKeep returns an error unless the bounds of Keep can be kept to.
+func (s *Spec) checkKeep() error {
+	for _, name := range slices.Sorted(maps.Keys(s.Keep)) {
+		switch k := s.Keep[name]; {
+		case !slices.Contains(s.Artifacts, name):
+			return fmt.Errorf("keep: %q is not among the artifacts", name)
+		case k < 1 || k > MostKept:
+			return fmt.Errorf("keep: %s of %d trials; expected 1 to %d", name, k, MostKept)
+		}
+	}
+	return nil
 }
 
 // ErrStoreFull says that an artifact store is full: retrying does not help until somebody makes

@@ -80,6 +80,9 @@ func newHalvedGrid(spec *Spec) (*Grid, error) {
 		return nil, refused("goes with no race: both decide which trials run")
 	case spec.Random != nil && spec.Random.Bayes != nil:
 		return nil, refused("goes with method: grid, random or sobol; bayes needs all results of a generation")
+	case len(spec.Keep) > 0:
+		return nil, refused("goes with no keep: trials of the next rung continue from the checkpoints of the one " +
+			"before")
 	case h.Eta < 2 || len(h.Rungs) < 2 || h.Rungs[0] < 1 || !slices.IsSorted(h.Rungs):
 		return nil, refused("needs two rungs or more, each with more %s than the one before", h.Parameter)
 	case h.Cohort < h.Eta:
@@ -113,8 +116,8 @@ func newHalvedGrid(spec *Spec) (*Grid, error) {
 	l.layOut(base.count / l.replicates)
 	last := l.blocks[len(l.blocks)-1]
 	count := last.First + last.Points*l.replicates
-	return &Grid{ladder: l, count: count, total: count, product: count,
-		known: min(h.Cohort, base.count/l.replicates) * l.replicates, removed: base.removed}, nil
+	return &Grid{ladder: l, count: count, total: count, product: count, known: min(h.Cohort*l.replicates, base.count),
+		removed: base.removed}, nil
 }
 
 // layOut numbers the trials of some points.

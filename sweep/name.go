@@ -86,6 +86,9 @@ func (s *Spec) CheckNames() error {
 			return err
 		}
 	}
+	if err := s.checkKeep(); err != nil {
+		return err
+	}
 	for name, value := range s.Requires {
 		if err := cmp.Or(CheckName("label", name), CheckText("label "+name, value, false)); err != nil {
 			return err

@@ -51,6 +51,8 @@ type Spec struct {
 	Canary bool `json:"canary,omitempty"`
 	// Artifacts names the files to keep of a trial besides its result, such as "weights".
 	Artifacts []string `json:"artifacts,omitempty"`
+	// Keep has, for those of Artifacts of which only the best trials keep theirs, how many trials these are.
+	Keep map[string]int64 `json:"keep,omitempty"`
 }
 
 // Defaults of a sweep file.

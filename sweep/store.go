@@ -151,6 +151,11 @@ type Administrator interface {
 	// ArtifactLocations calls yield for the location of each recorded artifact that
 	// begins with a prefix, in no order.
 	ArtifactLocations(ctx context.Context, prefix string, yield func(location string) error) error
+	// DroppedArtifacts returns places of artifacts that no sweep keeps, some of them at a time: their bytes are to be
+	// removed. It returns them again until ForgetDropped.
+	DroppedArtifacts(ctx context.Context) (locations []string, err error)
+	// ForgetDropped notes that there are no bytes in these places any more.
+	ForgetDropped(ctx context.Context, locations []string) error
 }
 
 // Backlog is what is left to do of a sweep.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -29,6 +28,8 @@ func newArtifactsList(s *settings) *cobra.Command {
 number or a range such as 3-7. States:
 
   stored   the file exists with the right size; with --verify, with the right digest
+  dropped  it was removed, because the trial is not among the best ones that keep it
+           (keep in the sweep file)
   missing  it was never stored, with the reason: the trainer did not produce it, it was
            too large, or it could not be stored
   lost     it was stored and no longer exists
@@ -36,8 +37,8 @@ number or a range such as 3-7. States:
   unknown  the artifact store does not answer, or the worker used another store than
            --artifacts names
 
-Exit codes: 0 all are stored, 2 an invalid index, 4 no such sweep or trial,
-5 some are not stored.`,
+Exit codes: 0 all are stored or dropped, 2 an invalid index, 4 no such sweep or trial,
+5 some are missing, lost, damaged or unknown.`,
 		Example: "  sweep artifacts list\n  sweep artifacts list ucr 17 --verify\n  sweep artifacts list ucr --name " +
 			"weights --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,80 +65,33 @@ Exit codes: 0 all are stored, 2 an invalid index, 4 no such sweep or trial,
 	return cmd
 }
 
-// mostProblems is how many different problems of artifacts are listed.
-const mostProblems = 20
-
-// artifactProblems says what is wrong with artifacts, once for all with the same problem.
-type artifactProblems struct {
-	order []string
-	first map[string]*sweep.CheckedArtifact
-	of    map[string][]int64 // indices of trials
-	more  int
-}
-
-func (p *artifactProblems) add(a *sweep.CheckedArtifact) {
-	if a.Problem == "" {
-		return
-	}
-	if p.first == nil {
-		p.first, p.of = map[string]*sweep.CheckedArtifact{}, map[string][]int64{}
-	}
-	key := a.Name + " " + sweep.FailureCause(a.Problem)
-	if p.first[key] == nil {
-		if len(p.order) == mostProblems {
-			p.more++
-			return
-		}
-		own := *a
-		p.order, p.first[key] = append(p.order, key), &own
-	}
-	p.of[key] = append(p.of[key], a.Index)
-}
-
-func (p *artifactProblems) print(out io.Writer) {
-	for _, key := range p.order {
-		who, a := fmt.Sprintf("trial %d", p.of[key][0]), p.first[key]
-		if n := len(p.of[key]); n > 1 {
-			who = fmt.Sprintf("%d trials (%s)", n, rangesText(p.of[key]))
-		}
-		fmt.Fprintf(out, "%s of %s: %s\n", a.Name, who, a.Problem)
-	}
-	if p.more > 0 {
-		fmt.Fprintf(out, "and %s: --json has them\n", sweep.CountText(p.more, "other problem"))
-	}
-}
-
-// listArtifacts prints artifacts as they come: there may be many. What is wrong with them follows.
+// listArtifacts prints artifacts as they come: there may be many.
 func listArtifacts(cmd *cobra.Command, t target, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
 	asJSON bool) error {
 	const page = 200
 	w := newColumns(cmd.OutOrStdout())
 	n, wrong := 0, 0
-	var problems artifactProblems
 	err := t.CheckArtifacts(cmd.Context(), query, check, func(a *sweep.CheckedArtifact) error {
-		if a.State != sweep.ArtifactStored {
+		if a.State != sweep.ArtifactStored && a.State != sweep.ArtifactDropped {
 			wrong++
 		}
 		if n++; asJSON {
 			return newEncoder(cmd.OutOrStdout()).Encode(a)
 		}
 		if n == 1 {
-			fmt.Fprintln(w, "INDEX\tNAME\tSTATE\tSIZE\tDIGEST")
+			fmt.Fprintln(w, "INDEX\tNAME\tSTATE\tSIZE\tDIGEST\tPROBLEM")
 		}
-		problems.add(a)
 		size, digest := "-", "-"
-		if a.Digest != "" {
+		if a.Digest != "" && a.State != sweep.ArtifactDropped {
 			size, digest = sweep.SizeText(a.Size), a.Digest[:12]
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", a.Index, a.Name, a.State, size, digest)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", a.Index, a.Name, a.State, size, digest, a.Problem)
 		if n%page == 0 {
 			return w.Flush()
 		}
 		return nil
 	})
-	err = errors.Join(err, w.Flush())
-	problems.print(cmd.OutOrStdout())
-	if err != nil {
+	if err := errors.Join(err, w.Flush()); err != nil {
 		return err
 	}
 	switch {
@@ -163,7 +117,7 @@ it. If the partial file belongs to other contents, it is discarded and the downl
 starts over.
 
 Exit codes: 0 done, 1 the download fails, 2 an invalid index, 4 no such sweep, trial or
-artifact, 5 it is missing, lost or damaged.`,
+artifact, or it was dropped, 5 it is missing, lost or damaged.`,
 		Example: "  sweep artifacts get ucr 17 weights\n  sweep artifacts get latest 0 weights --output " +
 			"cbf.safetensors",
 		Args: cobra.ExactArgs(3),

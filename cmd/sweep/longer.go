@@ -36,7 +36,7 @@ trained so long at once, and costs the difference. Others start from their begin
 The command prints how many of each there are, and why.
 
 Checkpoints are kept of trials with the parameter open_ended: true if the sweep file
-has artifacts: [checkpoint].
+has artifacts: [checkpoint], or of the best ten of them with keep: {checkpoint: 10}.
 
 --best N takes the N best trials by the sweep's select, --where those that match a
 condition, as in "sweep trials". Trials that diverged, or train as long already, are
@@ -242,13 +242,13 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 // explain prints how many trials continue from a checkpoint, and why the others do not.
 func (o *longerOptions) explain(cmd *cobra.Command, results reader, id string, d *sweep.Description,
 	trials []*sweep.TrialRecord) error {
-	problems := map[int64]string{}
+	checkpoints := map[int64]sweep.ArtifactRecord{}
 	query := sweep.ArtifactQuery{Sweep: id, Name: sweep.CheckpointArtifact}
 	for _, t := range trials {
 		query.Indices = append(query.Indices, t.Index)
 	}
 	err := results.Artifacts(cmd.Context(), query, func(r *sweep.ArtifactRecord) error {
-		problems[r.Index] = r.Problem
+		checkpoints[r.Index] = *r
 		return nil
 	})
 	if err != nil {
@@ -257,14 +257,16 @@ func (o *longerOptions) explain(cmd *cobra.Command, results reader, id string, d
 	continued := 0
 	anew := map[string]int{}
 	for _, t := range trials {
-		problem, kept := problems[t.Index]
+		checkpoint, kept := checkpoints[t.Index]
 		lineage, _ := d.Lineage(t.Parameters, t.DatasetDigest)
 		fingerprint, err := d.Fingerprint(t.Parameters, t.DatasetDigest)
 		switch {
 		case lineage == "" || !kept:
 			anew["no checkpoint is kept: the sweep file needs open_ended: true and artifacts: [checkpoint]"]++
-		case problem != "":
-			anew["the checkpoint is missing: "+problem]++
+		case checkpoint.Dropped:
+			anew["the checkpoint is "+checkpoint.Problem]++
+		case checkpoint.Problem != "":
+			anew["the checkpoint is missing: "+checkpoint.Problem]++
 		case err != nil || fingerprint != t.Fingerprint:
 			anew["the checkpoint is of another version of the trainer"]++
 		default:
@@ -329,6 +331,13 @@ func longerFile(record *sweep.SweepRecord, d *sweep.Description, points []sweep.
 	}
 	if len(spec.Artifacts) > 0 {
 		line("artifacts: %s", text(asAny(spec.Artifacts)))
+	}
+	if len(spec.Keep) > 0 {
+		keep := map[string]any{}
+		for name, trials := range spec.Keep {
+			keep[name] = trials
+		}
+		line("keep: %s", text(keep))
 	}
 	return file.Bytes()
 }

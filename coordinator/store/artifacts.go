@@ -62,6 +62,14 @@ func (t *transaction) encodeArtifacts(names []string) string {
 	return t.encode(names)
 }
 
+// encodeKeep is a sweep's column keep.
+func (t *transaction) encodeKeep(keep map[string]int64) string {
+	if len(keep) == 0 {
+		return ""
+	}
+	return t.encode(keep)
+}
+
 // ArtifactLocations implements sweep.Store.
 func (s *Store) ArtifactLocations(ctx context.Context, prefix string, yield func(location string) error) error {
 	return s.view(ctx, "list the places of artifacts", func(t *transaction) {
@@ -79,7 +87,8 @@ func (s *Store) ArtifactLocations(ctx context.Context, prefix string, yield func
 	})
 }
 
-const artifacts = `SELECT t.trial_index, a.name, a.media_type, a.size, a.digest, a.store, a.location, a.problem
+const artifacts = `SELECT t.trial_index, a.name, a.media_type, a.size, a.digest, a.store, a.location, a.problem,
+		a.dropped > 0
 	FROM trials AS t JOIN trial_artifacts AS a ON a.trial_no = coalesce(t.source_no, t.trial_no)
 	WHERE t.sweep_no = $1 AND ($2 = '' OR a.name = $2) AND t.trial_index >= $3 AND t.trial_index < $4`
 
@@ -112,7 +121,7 @@ func (s *Store) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
 			t.each(func(row database.Row) error {
 				var r sweep.ArtifactRecord
 				if err := row.Scan(&r.Index, &r.Name, &r.MediaType, &r.Size, &r.Digest, &r.Store, &r.Location,
-					&r.Problem); err != nil {
+					&r.Problem, &r.Dropped); err != nil {
 					return err
 				}
 				return give(&r)

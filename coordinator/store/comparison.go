@@ -27,6 +27,8 @@ type comparison struct {
 	// metrics, and nothing else.
 	score       float64
 	description sweep.Description
+	// keep is of how many of the best trials artifacts are kept.
+	keep map[string]int64
 	// fixed are the parameters that all trials have.
 	fixed sweep.Parameters
 	// members are the names of Group as JSON writes them.
@@ -62,8 +64,8 @@ func (t *transaction) comparison(number int64) *comparison {
 
 // newComparison returns how the trials of a sweep are compared by its first submission.
 func newComparison(number int64, submission *sweep.Submission) *comparison {
-	c := &comparison{number: number, Select: submission.Spec.Select, parameters: map[string]bool{},
-		columns: map[string]int{}, fixed: sweep.Parameters{}}
+	c := &comparison{number: number, Select: submission.Spec.Select, keep: submission.Spec.Keep,
+		parameters: map[string]bool{}, columns: map[string]int{}, fixed: sweep.Parameters{}}
 	for _, p := range submission.Description.Parameters {
 		c.parameters[p.Name] = true
 	}

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"sweep/coordinator/store/database"
@@ -91,14 +93,15 @@ type source struct {
 
 // reusable finds the first completed trial of each fingerprint, which an index
 // has by its beginning, that left the artifacts of a list: $1 as JSON, $2 of them, and has marks
-// of a metric, $3, for the median.
+// of a metric, $3, for the median. Those of a list $4 may have been dropped.
 const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s WHERE s.trial_no IN (
 	SELECT (SELECT t.trial_no FROM trials AS t
 		WHERE substr(t.fingerprint, 1, 16) = substr(v.fingerprint, 1, 16) AND t.fingerprint = v.fingerprint
 			AND t.state = 'completed' AND t.source_no IS NULL
 			AND NOT EXISTS (SELECT 1 FROM sweeps AS d WHERE d.sweep_no = t.sweep_no AND d.deleted_at IS NOT NULL)
 			AND ($1 = '' OR (SELECT count(*) FROM trial_artifacts AS a
-				WHERE a.trial_no = t.trial_no AND a.problem = '' AND replace($1, '"' || a.name || '"', '') <> $1) = $2)
+				WHERE a.trial_no = t.trial_no AND replace($1, '"' || a.name || '"', '') <> $1
+					AND (a.problem = '' OR a.dropped > 0 AND replace($4, '"' || a.name || '"', '') <> $4)) = $2)
 			AND ($3 = '' OR EXISTS (SELECT 1 FROM marks AS m
 				WHERE m.trial_no = t.trial_no AND m.metric = $3 AND m.bands = ''))
 		ORDER BY t.trial_no LIMIT 1)
@@ -119,7 +122,8 @@ func (p *page) findSources(artifacts []string) {
 		err := row.Scan(&fingerprint, (*int64)(&found.trialNo), &found.diverged)
 		p.sources[sweep.Fingerprint(fingerprint)] = found
 		return err
-	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), p.marked, texts("fingerprint", fingerprints))
+	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), p.marked,
+		p.encodeArtifacts(slices.Sorted(maps.Keys(p.comparison(p.number).keep))), texts("fingerprint", fingerprints))
 }
 
 // write inserts the trials, and returns how many of each class are in which state.
@@ -176,9 +180,11 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+qualified("o", outcomeColumns)+`
 			FROM trials AS t JOIN outcomes AS o ON o.trial_no = t.source_no
 			WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3`, p.number, first, last)
-		p.score(p.entries(p.number,
+		entries := p.entries(p.number,
 			selectEntries+` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`,
-			p.number, first, last))
+			p.number, first, last)
+		p.score(entries)
+		p.keepBest(entries)
 	}
 	return deltas
 }

@@ -124,7 +124,7 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"backlog":        {backlog + `s.state = 'active' ORDER BY s.sweep_no, c.class_no`, nil},
 		"loadCurves":     {loadCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
 		"unheard":        {unheard, []any{int64(1), int64(7), time.Now(), time.Now(), int64(10)}},
-		"reusable":       {reusable, []any{"", int64(0), "", texts("fingerprint", []string{"1", "2"})}},
+		"reusable":       {reusable, []any{"", int64(0), "", "", texts("fingerprint", []string{"1", "2"})}},
 		"cancelPending":  {cancelPending, []any{time.Now(), int64(1), int64(0), int64(7), int64(10)}},
 		"cancelActive":   {cancelActive, []any{time.Now(), int64(1), "queued"}},
 		"nextPage":       {nextPage, []any{int64(1), int64(7), int64(10)}},
@@ -146,6 +146,9 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"artifacts": {artifacts +
 			` AND t.trial_index IN (SELECT v.trial_index FROM {v}) ORDER BY t.trial_index, a.name`,
 			[]any{int64(1), "", int64(0), int64(1000), ints("trial_index", []int64{3})}},
+		"beyondBest":     {beyondBest, []any{int64(1), "weights", int64(10), int64(noLimit)}},
+		"dropArtifacts":  {dropArtifacts, []any{"weights", "", ints("trial_no", []int64{3})}},
+		"droppedFirst":   {droppedFirst, []any{int64(1), int64(10)}},
 		"trial":          {trialColumns + ` WHERE t.sweep_no = $1 AND t.trial_index = $2`, []any{int64(1), int64(1)}},
 		"loadAggregates": {loadAggregates, []any{sweepKeys("point_key", []sweepKey{{1, 2}})}},
 		"loadGroups":     {loadGroups, []any{sweepKeys("group_key", []sweepKey{{1, 2}})}},

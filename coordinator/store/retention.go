@@ -105,7 +105,7 @@ var owned = []struct {
 	moved bool
 }{
 	{"curve_arrays", true}, {"marks", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false},
-	{"lineages", false}, {"stops", false},
+	{"lineages", false}, {"stops", false}, {"kept_artifacts", false},
 	{"trial_refusals", false}, {"reproducibility_faults", false},
 }
 

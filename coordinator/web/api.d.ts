@@ -311,6 +311,7 @@ export interface Artifact {
   size: number;
   digest?: string;
   problem?: string;
+  dropped?: boolean;
 }
 
 /** An entry of the index of a trial's media, as docs/scripts.md describes it. */

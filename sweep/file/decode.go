@@ -97,7 +97,8 @@ func LocateTrainer(name string, data []byte, err error) error {
 var (
 	keys = []string{
 		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
-		"zip", "when", "exclude", "run_cap", "select", "limits", "canary", "budget", "artifacts", "requires",
+		"zip", "when", "exclude", "run_cap", "select", "limits", "canary", "budget", "artifacts", "keep",
+		"requires",
 		"program", "command", "files", "project", "entity", "seed", "batch", "early_terminate", "race",
 	}
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
@@ -187,6 +188,7 @@ func (d *decoder) decode(data []byte) {
 	d.decodeSelect()
 	d.decodeHalving()
 	d.decodeRace()
+	d.decodeKeep()
 	d.checkObjective()
 	d.checkStopping()
 	if groups := d.decodeZip(); len(d.errors) == 0 {
@@ -364,37 +366,6 @@ func (d *decoder) decodePlain() {
 	}
 	if n, ok := d.given("artifacts"); ok {
 		d.decodeArtifacts(n)
-	}
-}
-
-// decodeArtifacts decodes the names of artifacts: any, if the trainer does not list its own.
-func (d *decoder) decodeArtifacts(n *yaml.Node) {
-	spec := &d.file.Spec
-	var known []string
-	if d.description != nil {
-		for _, a := range d.description.Artifacts {
-			known = append(known, a.Name)
-		}
-	}
-	names, nodes, _ := d.texts(n, "artifacts")
-	for i, name := range names {
-		switch {
-		case sweep.CheckArtifactName(name) != nil:
-			d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("must be a name of letters, digits and . _ -, at most "+
-				"%d, not %s", sweep.LongestArtifactName, shorten(name)), name, known)
-		case len(known) > 0 && !slices.Contains(known, name):
-			d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("trainer %s hands over no artifact %s",
-				d.description.Name, shorten(name)), name, known)
-		case len(spec.Artifacts) == sweep.MostArtifacts:
-			d.fail(at(nodes[i]), "artifacts", "at most %d artifacts are kept of a trial", sweep.MostArtifacts)
-			return
-		case !slices.Contains(spec.Artifacts, name):
-			spec.Artifacts = append(spec.Artifacts, name)
-		}
-	}
-	if d.description != nil && len(known) == 0 && len(spec.Artifacts) > 0 {
-		d.note(at(n), "artifacts", "trainer %s does not say which it hands over; what it does not is listed as missing",
-			d.description.Name)
 	}
 }
 

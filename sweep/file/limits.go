@@ -94,7 +94,8 @@ func (d *decoder) decodeLimits() {
 		}
 	}
 	where := at(d.top["limits"].value)
-	if _, asked := d.given("artifacts"); !asked && limits.Artifact+limits.Artifacts > 0 {
+	_, asked := d.given("artifacts")
+	if _, some := d.given("keep"); !asked && !some && limits.Artifact+limits.Artifacts > 0 {
 		d.note(where, "limits", "artifact and artifacts bound nothing: the file asks for no artifacts")
 	}
 	if one, all := limits.ArtifactSizes(); one > all && limits.Artifacts > 0 && limits.Artifact > 0 {

@@ -214,6 +214,11 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 		}, "Labels that a worker must have, as in {gpu: a100}, and memory."),
 		"artifacts": documented(oneOrMore(artifactSchema(description)), "The files to keep of each "+
 			"trial besides its result, by name."),
+		"keep": documented(object{
+			"type": "object", "minProperties": 1, "propertyNames": artifactSchema(description),
+			"additionalProperties": object{"type": "integer", "minimum": 1, "maximum": sweep.MostKept},
+		}, "Artifacts that only the best trials keep, and how many trials, as in {checkpoint: 10}. Trials are "+
+			"compared by select.by, across groups."),
 	}
 }
 

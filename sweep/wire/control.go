@@ -22,7 +22,7 @@ import (
 // ControlVersion is the version of the control protocol. It increases whenever older programs would
 // misunderstand newer ones. A coordinator answers clients of version oldestClient and later.
 const (
-	ControlVersion = 5
+	ControlVersion = 6
 	oldestClient   = 1
 )
 

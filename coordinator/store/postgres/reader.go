@@ -65,7 +65,7 @@ var readable = []string{
 	"sweeps", "budgets", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions",
 	"reproducibility_faults",
 	"scores", "metrics", "metric_names", "point_aggregates", "groups", "unscored", "cluster", "classes",
-	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts", "lineages",
+	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts", "kept_artifacts", "lineages",
 	"trial_notes", "notes", "marks", "stop_rules", "stops",
 	"results", "curves", "best_trials", "point_means", "accuracy_table", "ucr_table", "mnist_table",
 }

@@ -58,6 +58,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Reuse", testReuse},
 		{"Retention", testRetention},
 		{"Artifacts", testArtifacts},
+		{"Keep", testKeep},
 		{"Lineages", testLineages},
 		{"Executions", testExecutions},
 		{"Stopping", testStopping},

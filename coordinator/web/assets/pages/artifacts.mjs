@@ -52,8 +52,9 @@ export function Artifacts({ trial, artifacts }) {
    * @param {Artifact} artifact
    * @returns {Status}
    */
-  const statusOf = ({ name, problem }) => {
+  const statusOf = ({ name, problem, dropped }) => {
     if (checked[name]) return checked[name];
+    if (dropped) return { state: "dropped", problem };
     if (problem) return { state: "missing", problem };
     const stored = answer?.artifacts.find((a) => a.name === name);
     return stored || { state: hasStore ? "…" : "recorded" };
@@ -80,7 +81,7 @@ export function Artifacts({ trial, artifacts }) {
       ${artifacts.map((artifact) => {
         const { name, size, digest = "", problem } = artifact;
         const status = statusOf(artifact);
-        const good = /stored|recorded|…/.test(status.state);
+        const good = /stored|recorded|dropped|…/.test(status.state);
         return html`<tr key=${name}>
           <td>${link(artifact, status)}</td>
           <td role="status" class="wrap">
