@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -61,14 +62,15 @@ func (j *judge) back(due map[string]bool) {
 	maps.Copy(j.due, due)
 }
 
-// judgeDue judges the sweeps that are due.
+// judgeDue judges the sweeps that are due. One that was deleted meanwhile has no trials to be stopped.
 func (r *reconciler) judgeDue(ctx context.Context) error {
 	due := r.judge.take()
 	for id := range due {
-		if err := r.judgeSweep(ctx, id); err != nil {
+		if err := r.judgeSweep(ctx, id); err != nil && !errors.Is(err, sweep.ErrNotFound) {
 			r.judge.back(due)
 			return err
 		}
+		delete(due, id)
 	}
 	return nil
 }

@@ -12,6 +12,21 @@ import (
 	"sweep/sweep/wire"
 )
 
+// A sweep that was deleted after its last marks does not keep the others from being judged.
+func TestDeletedSweepIsNotJudged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c := New(Options{Store: b.store, Wire: b.wire})
+	r := reconciler{Coordinator: c}
+	c.judge.note([]sweep.Event{{TrialID: sweep.TrialID{Sweep: "deleted"}, Marks: &sweep.Marks{}}})
+	if err := r.judgeDue(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if due := c.judge.take(); len(due) != 0 {
+		t.Errorf("%v is to be judged again", due)
+	}
+}
+
 // judged is a worker whose trials wait after their second value until they are told to stop, or that they may end.
 type judged struct {
 	*crew
