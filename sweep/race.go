@@ -16,10 +16,12 @@ type Race struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// DefaultConfidence is that of a race; MostRace bounds its trials, all of which are read for each replicate.
+// DefaultConfidence is that of a race; MostRace bounds its trials, all of which are read for each replicate, and
+// MostReplicates the replicates of a point: the time of an exact test grows with their cube.
 const (
 	DefaultConfidence = 0.95
 	MostRace          = 100_000
+	MostReplicates    = 200
 )
 
 // Filled fills in what Select and the trainer have.
@@ -73,6 +75,8 @@ func (g *Grid) checkRace(spec *Spec) error {
 			"has %d; set replicates to %d or more", r.Confidence, r.Replicates(), seeds, r.Replicates()+1)
 	case g.axes[0].constrained || g.axes[0].conditional:
 		return refused("each grid point needs the same replicates: remove seed from when and exclude")
+	case seeds > MostReplicates:
+		return refused("points have at most %d replicates, not %d", MostReplicates, seeds)
 	case g.total > MostRace:
 		return refused("it has at most %d trials, not %d", MostRace, g.total)
 	}

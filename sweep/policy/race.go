@@ -130,21 +130,21 @@ func (r *Race) test(members []int, values [][]float64, out []string) {
 		if p > level {
 			continue
 		}
-		own := fmt.Sprintf("%.4g", r.shown(mean(values[k])))
-		if math.IsInf(mean(values[k]), 0) {
-			own = "not available in all"
-		}
-		out[i] = fmt.Sprintf("cannot win: %s is %s after %d replicates, and %.4g at trial %d (Wilcoxon, p = %.2g)",
-			r.race.By, own, len(values[k]), r.shown(mean(values[best])), members[best], p)
+		out[i] = fmt.Sprintf("cannot win: %s is %s after %d replicates, and %s at trial %d (Wilcoxon, p = %.2g)",
+			r.race.By, r.shown(values[k]), len(values[k]), r.shown(values[best]), members[best], p)
 	}
 }
 
-// shown is a metric's value as trials report it.
-func (r *Race) shown(value float64) float64 {
-	if r.race.Goal == sweep.Maximize {
-		return -value
+// shown writes the mean of a metric as trials report it.
+func (r *Race) shown(values []float64) string {
+	value := mean(values)
+	switch {
+	case math.IsInf(value, 0):
+		return "not available in all"
+	case r.race.Goal == sweep.Maximize:
+		value = -value
 	}
-	return value
+	return fmt.Sprintf("%.4g", value)
 }
 
 func mean(values []float64) (mean float64) {

@@ -91,6 +91,18 @@ func TestRace(t *testing.T) {
 	if skipped != 9 {
 		t.Errorf("%d trials are skipped", skipped)
 	}
+	// The best point has no value of seed 3, the other ones have none of seeds 3 and 4.
+	trials, reasons = runRace(t, raceSpec(2, 9, 0.95), func(p sweep.Parameters) float64 {
+		x, seed := p["x"].(int64), p["seed"].(int64)
+		if seed == 3 || seed == 4 && x == 2 {
+			return math.NaN()
+		}
+		return float64(x)
+	})
+	if len(reasons) == 0 || !strings.Contains(reasons[0], "loss is not available in all after 6 replicates, and not "+
+		"available in all at trial 0 ") {
+		t.Errorf("%d trials: %q", len(trials), reasons)
+	}
 	spec := raceSpec(4, 8, 0.95)
 	spec.Race.Goal = sweep.Maximize
 	_, largest := runRace(t, spec, value) // policies have such a metric with its sign reversed
