@@ -116,8 +116,8 @@ func newHalvedGrid(spec *Spec) (*Grid, error) {
 	l.layOut(base.count / l.replicates)
 	last := l.blocks[len(l.blocks)-1]
 	count := last.First + last.Points*l.replicates
-	return &Grid{ladder: l, count: count, total: count, product: count, known: min(h.Cohort*l.replicates, base.count),
-		removed: base.removed}, nil
+	return &Grid{ladder: l, count: count, total: count, product: count,
+		known: min(h.Cohort, base.count/l.replicates) * l.replicates, removed: base.removed}, nil
 }
 
 // layOut numbers the trials of some points.

@@ -52,7 +52,7 @@ func (d *decoder) decodeHalving() {
 		return
 	}
 	d.file.Spec.Halving = sweep.NewHalving(name, from, to, eta, cohort)
-	if to < from*eta {
+	if to/eta < from {
 		d.fail(where, "early_terminate", "halving needs two rungs or more: %s is %d, and the rung before, %d, is "+
 			"below min_iter: %d", name, to, to/eta, from)
 	}
