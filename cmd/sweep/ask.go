@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -37,13 +38,13 @@ sweep, 6 the sweep is paused because its trials fail.`,
 				for i := range record.Grids {
 					have = max(have, record.Grids[i].First+record.Grids[i].Points)
 				}
+				if from > have || count > have-from {
+					return usageError("sweep %s has %s, too few for --from %d --count %d: add points with \"sweep tell\"",
+						record.ID, sweep.CountText(have, "trial"), from, count)
+				}
 				until := have
 				if count > 0 {
 					until = from + count
-				}
-				if until > have || from > have {
-					return usageError("sweep %s has %s, not %d: add points with \"sweep tell\"", record.ID,
-						sweep.CountText(have, "trial"), max(until, from))
 				}
 				return askResults(cmd, results, record, from, until)
 			})
@@ -111,10 +112,9 @@ func printEnded(ctx context.Context, results reader, id, by string, from, until 
 	if from > 0 {
 		query.After = &sweep.TrialID{Sweep: id, Index: from - 1}
 	}
-	running := false
 	err := results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
-		if running = running || !t.State.Terminal() || t.Index != from; running {
-			return nil
+		if !t.State.Terminal() || t.Index != from {
+			return errEnough
 		}
 		line := askedTrial{Index: t.Index, State: t.State}
 		var err error
@@ -130,5 +130,8 @@ func printEnded(ctx context.Context, results reader, id, by string, from, until 
 		from++
 		return encoder.Encode(line)
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return from, err
 }

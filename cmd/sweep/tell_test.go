@@ -102,7 +102,7 @@ func TestTellAndAsk(t *testing.T) {
 		}
 	}
 	if _, stderr, code := c.output("ask", "own", "--from", "10", "-n", "2"); code != exitUsage || !strings.Contains(stderr,
-		"has 11 trials, not 12") {
+		"has 11 trials, too few for --from 10 --count 2") {
 		t.Errorf("more than there are: exit code %d: %s", code, stderr)
 	}
 	if _, stderr, code := output(t, t.TempDir(), "tell", "own"); code != exitUsage || !strings.Contains(stderr, "needs a cluster") {
