@@ -104,7 +104,23 @@ type data struct {
 	// varying are the parameters in which the trials differ, the seed left out.
 	varying []string
 	// Trials that are not drawn, by why.
-	diverged, failed, unfinished int
+	diverged, failed, stopped, skipped, cancelled, unfinished int
+}
+
+// leaveOut counts a trial that is not drawn.
+func (d *data) leaveOut(state sweep.State) {
+	switch state {
+	case sweep.Failed:
+		d.failed++
+	case sweep.Stopped:
+		d.stopped++
+	case sweep.Skipped:
+		d.skipped++
+	case sweep.Cancelled:
+		d.cancelled++
+	default:
+		d.unfinished++
+	}
 }
 
 // read loads the trials of sweeps.
@@ -138,12 +154,8 @@ func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 		}
 		err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, Where: where},
 			func(t *sweep.TrialRecord) error {
-				switch {
-				case t.State == sweep.Failed:
-					d.failed++
-					return nil
-				case t.State != sweep.Completed || t.Result == nil:
-					d.unfinished++
+				if t.State != sweep.Completed || t.Result == nil {
+					d.leaveOut(t.State)
 					return nil
 				}
 				if len(records) > 1 {

@@ -49,7 +49,8 @@ func (f *Figure) noteLeftOut(d *data, drawn int, without string) {
 	for _, c := range []struct {
 		n    int
 		what string
-	}{{d.diverged, "diverged"}, {d.failed, "failed"}, {d.unfinished, "not ended"},
+	}{{d.diverged, "diverged"}, {d.failed, "failed"}, {d.stopped, "stopped early"}, {d.skipped, "skipped"},
+		{d.cancelled, "cancelled"}, {d.unfinished, "not ended"},
 		{len(d.trials) - d.diverged - drawn, "without " + without}} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))

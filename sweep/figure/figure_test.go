@@ -308,6 +308,23 @@ func TestLongLabel(t *testing.T) {
 	}
 }
 
+// A caption says of each trial that is not drawn why.
+func TestLeftOut(t *testing.T) {
+	t.Parallel()
+	var d data
+	for _, state := range sweep.States {
+		if state != sweep.Completed {
+			d.leaveOut(state)
+		}
+	}
+	var f Figure
+	f.noteLeftOut(&d, 0, "loss")
+	want := "Not drawn: 1 failed, 1 stopped early, 1 skipped, 1 cancelled, 3 not ended."
+	if len(f.notes) != 1 || f.notes[0] != want {
+		t.Errorf("%q, want %q", f.notes, want)
+	}
+}
+
 func TestFiguresRefuse(t *testing.T) {
 	t.Parallel()
 	s, records := gridOf(t)
