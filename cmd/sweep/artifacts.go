@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -65,12 +66,56 @@ Exit codes: 0 all are stored or dropped, 2 an invalid index, 4 no such sweep or 
 	return cmd
 }
 
-// listArtifacts prints artifacts as they come: there may be many.
+// mostProblems is how many different problems of artifacts are listed.
+const mostProblems = 20
+
+// artifactProblems says what is wrong with artifacts, once for all with the same problem.
+type artifactProblems struct {
+	order []string
+	first map[string]*sweep.CheckedArtifact
+	of    map[string][]int64 // indices of trials
+	more  int
+}
+
+func (p *artifactProblems) add(a *sweep.CheckedArtifact) {
+	if a.Problem == "" {
+		return
+	}
+	if p.first == nil {
+		p.first, p.of = map[string]*sweep.CheckedArtifact{}, map[string][]int64{}
+	}
+	key := a.Name + " " + sweep.FailureCause(a.Problem)
+	if p.first[key] == nil {
+		if len(p.order) == mostProblems {
+			p.more++
+			return
+		}
+		own := *a
+		p.order, p.first[key] = append(p.order, key), &own
+	}
+	p.of[key] = append(p.of[key], a.Index)
+}
+
+func (p *artifactProblems) print(out io.Writer) {
+	for _, key := range p.order {
+		who, a := fmt.Sprintf("trial %d", p.of[key][0]), p.first[key]
+		if n := len(p.of[key]); n > 1 {
+			who = fmt.Sprintf("%d trials (%s)", n, rangesText(p.of[key]))
+		}
+		fmt.Fprintf(out, "%s of %s: %s\n", a.Name, who, a.Problem)
+	}
+	if p.more > 0 {
+		fmt.Fprintf(out, "and %s: --json has them\n", sweep.CountText(p.more, "other problem"))
+	}
+}
+
+// listArtifacts prints artifacts as they come: there may be many. What is wrong with them follows.
 func listArtifacts(cmd *cobra.Command, t target, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
 	asJSON bool) error {
 	const page = 200
 	w := newColumns(cmd.OutOrStdout())
 	n, wrong := 0, 0
+	var problems artifactProblems
 	err := t.CheckArtifacts(cmd.Context(), query, check, func(a *sweep.CheckedArtifact) error {
 		if a.State != sweep.ArtifactStored && a.State != sweep.ArtifactDropped {
 			wrong++
@@ -79,19 +124,22 @@ func listArtifacts(cmd *cobra.Command, t target, query sweep.ArtifactQuery, chec
 			return newEncoder(cmd.OutOrStdout()).Encode(a)
 		}
 		if n == 1 {
-			fmt.Fprintln(w, "INDEX\tNAME\tSTATE\tSIZE\tDIGEST\tPROBLEM")
+			fmt.Fprintln(w, "INDEX\tNAME\tSTATE\tSIZE\tDIGEST")
 		}
+		problems.add(a)
 		size, digest := "-", "-"
 		if a.Digest != "" && a.State != sweep.ArtifactDropped {
 			size, digest = sweep.SizeText(a.Size), a.Digest[:12]
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", a.Index, a.Name, a.State, size, digest, a.Problem)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", a.Index, a.Name, a.State, size, digest)
 		if n%page == 0 {
 			return w.Flush()
 		}
 		return nil
 	})
-	if err := errors.Join(err, w.Flush()); err != nil {
+	err = errors.Join(err, w.Flush())
+	problems.print(cmd.OutOrStdout())
+	if err != nil {
 		return err
 	}
 	switch {
