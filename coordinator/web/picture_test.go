@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"sweep/sweep/figure"
 )
 
 var update = flag.Bool("update", false, "write testdata/pictures anew: look at the pages in $SWEEP_SCREENSHOTS first")
@@ -181,6 +184,38 @@ func (b *browser) picture(name string) {
 	default:
 		b.t.Errorf("the page is not as in %s: %s. SWEEP_SCREENSHOTS=FOLDER keeps the page; -update writes the picture anew",
 			path, difference)
+	}
+}
+
+// Each reference is that of a page with which a test compares: the sources of the tests have its name, or its parts as
+// in "one-" + view.
+func TestPicturesAreOfPages(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	for _, path := range files {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources.Write(source)
+	}
+	named := func(text string) bool { return strings.Contains(sources.String(), `"`+text+`"`) }
+	pictures, err := filepath.Glob(filepath.Join("testdata", "pictures", "*"))
+	if err != nil || len(pictures) == 0 {
+		t.Fatalf("%d pictures: %v", len(pictures), err)
+	}
+	for _, path := range pictures {
+		name, ok := strings.CutSuffix(filepath.Base(path), ".png")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "-dark"), "-phone")
+		prefix, rest, _ := strings.Cut(name, "-")
+		parts := named(prefix+"-") && (named(rest) || slices.Contains(figure.Kinds, rest))
+		if !ok || !named(name) && !parts {
+			t.Errorf("no test compares a page with %s: remove it", path)
+		}
 	}
 }
 
