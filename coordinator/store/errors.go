@@ -33,8 +33,10 @@ const noErrors = `errors = 0, cause = '', error = '', error_index = 0`
 const stopped = `s.state = 'paused' AND substr(s.reason, 1, length($1)) = $1`
 
 // forgetErrors has a sweep, which is to go on after a change, count its errors from now on. If they have paused it, the
-// first trial of each class that failed runs before the others again.
+// first trial of each class that failed runs before the others again, and errors of trials that run already do not
+// count.
 func (t *transaction) forgetErrors(number int64) {
+	t.run(`UPDATE sweeps AS s SET retried_at = $3 WHERE s.sweep_no = $2 AND `+stopped, sweep.ErrorReason, number, t.now)
 	t.run(`UPDATE classes SET tried = FALSE WHERE sweep_no = $2 AND tried AND errors > 0
 		AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $2 AND `+stopped+`)`, sweep.ErrorReason, number)
 	t.run(`UPDATE classes SET `+noErrors+` WHERE sweep_no = $1 AND errors > 0`, number)

@@ -34,7 +34,7 @@ type recording struct {
 const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.diverged, t.executions, t.charged,
 		t.losses, t.execution, t.worker, t.started_at, t.finished_at, t.class_no, coalesce(t.point_key, 0),
 		coalesce(t.seed, 0), t.refusals, t.heard_at, coalesce(o.digest, ''), coalesce(o.kernel_level, ''),
-		coalesce(s.budget_no, 0)
+		coalesce(s.budget_no, 0), coalesce(t.queued_at < s.retried_at, FALSE)
 	FROM {v} JOIN trials AS t USING (sweep_no, trial_index) JOIN sweeps AS s USING (sweep_no)
 	LEFT JOIN outcomes AS o USING (trial_no)`
 
@@ -79,7 +79,7 @@ func (r *recording) load(events []sweep.Event) {
 		err := row.Scan(&trial.Key, &trial.Class.Sweep, &trial.ID.Index, (*string)(&trial.State), &trial.Diverged,
 			&trial.Executions, &trial.Charged, &trial.Losses, &trial.Execution, &trial.Worker, &trial.StartedAt,
 			&trial.FinishedAt, &trial.Class.Number, &trial.Point, &trial.Seed, &trial.Refusals, &trial.HeardAt,
-			&trial.Digest, &trial.KernelLevel, &trial.Budget)
+			&trial.Digest, &trial.KernelLevel, &trial.Budget, &trial.Outdated)
 		trial.ID.Sweep = names[trial.Class.Sweep]
 		r.ledger.LoadTrial(trial)
 		byKey[trial.Key] = trial

@@ -17,7 +17,7 @@ func (l *Ledger) Streaks() map[Class]*Streak {
 	streaks := map[Class]*Streak{}
 	for _, trial := range l.ends {
 		completed := trial.State == sweep.Completed || trial.State == sweep.Stopped
-		if !completed && trial.State != sweep.Failed {
+		if !completed && (trial.State != sweep.Failed || trial.Outdated) {
 			continue
 		}
 		s := streaks[trial.Class]

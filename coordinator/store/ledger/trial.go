@@ -29,6 +29,8 @@ type Trial struct {
 	Execution string
 	// HeardAt is when the trial was queued or last heard of, before these events.
 	HeardAt time.Time
+	// Outdated means that it was queued before its sweep, which errors had paused, was retried.
+	Outdated bool
 	// Refusals counts what workers refused, refused that of these events.
 	Refusals int
 	refused  int64

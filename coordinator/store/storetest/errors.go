@@ -145,6 +145,17 @@ func testErrors(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantSweep("s1", sweep.SweepActive)
 		want(f, 0, false, 0, 0, "") // the first trial runs alone again
 		want(f, 1, true, 0, 0, "")
+		// Trials that were queued before report the error that has been mended.
+		f.record(failed(f, 4, "no file"), failed(f, 6, "no file"), failed(f, 3, "no file"))
+		want(f, 0, false, 0, 0, "")
+		want(f, 1, true, 0, 0, "")
+		taken, err := f.TakePending(f.ctx, "s1", 0, 1)
+		f.must(err)
+		if len(taken) != 1 || taken[0].Index != 2 {
+			t.Errorf("took %v", taken)
+		}
+		f.record(f.finished(trialID("s1", 2), "anew", &sweep.Result{State: sweep.Failed, Error: "no file"}))
+		want(f, 0, false, 1, 2, "no file")
 	})
 
 	t.Run("Extend", func(t *testing.T) {
