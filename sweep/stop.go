@@ -47,12 +47,15 @@ type Hyperband struct {
 	Strict bool `json:"strict"`
 }
 
-// mostBands bounds the bands from a smallest one on, as W&B does; mostValues a number of values.
-const mostBands, mostValues = 100, 1 << 53
+// MostBands bounds the bands from a smallest one on, as W&B does.
+const MostBands = 100
+
+// mostValues bounds a number of values.
+const mostValues = 1 << 53
 
 // BandsFrom returns the bands that W&B makes of min_iter and eta.
 func BandsFrom(minIter int64, eta float64) (bands []int64) {
-	for band := float64(minIter); len(bands) < mostBands && band <= mostValues; band *= eta {
+	for band := float64(minIter); len(bands) < MostBands && band <= mostValues; band *= eta {
 		bands = append(bands, int64(band))
 	}
 	return bands

@@ -360,9 +360,7 @@ func (d *decoder) decodePlain() {
 		spec.Cap = d.count
 	}
 	if n, ok := d.given("canary"); ok {
-		if spec.Canary = n.Value == "true"; n.Tag != "!!bool" || !spec.Canary && n.Value != "false" {
-			d.fail(at(n), "canary", "must be true or false, not %s", shorten(n.Value))
-		}
+		spec.Canary = d.boolean(n, "canary")
 	}
 	if n, ok := d.given("artifacts"); ok {
 		d.decodeArtifacts(n)

@@ -76,23 +76,20 @@ func (d *decoder) decodeHyperband(entries []entry) {
 	for _, e := range entries {
 		path := join("early_terminate", e.key)
 		switch e.key {
-		case "min_iter", "max_iter", "s":
+		case "min_iter", "max_iter":
 			given[e.key], _ = d.integer(e.value, path, 1, 1<<53)
+		case "s":
+			given[e.key], _ = d.integer(e.value, path, 1, sweep.MostBands)
 		case "eta":
-			schema := sweep.ParameterSchema{Name: "eta", Type: sweep.NumberType}
-			v, ok := d.coerced(e.value, &schema, path)
-			if !ok {
-				break
-			}
-			if h.Eta = v.(float64); h.Eta <= 1 { // as the schema has it
+			schema := sweep.ParameterSchema{Type: sweep.NumberType}
+			if v, err := schema.Coerce(plain(e.value)); err != nil {
+				d.fail(at(e.value), path, "must be a number, as in 3, not %s", kindName(e.value))
+			} else if h.Eta = v.(float64); h.Eta <= 1 { // as the schema has it
 				d.fail(at(e.value), path, "must be above 1, as in 3: the best third passes")
 				return
 			}
 		case "strict":
-			schema := sweep.ParameterSchema{Name: "strict", Type: sweep.BooleanType}
-			if v, ok := d.coerced(e.value, &schema, path); ok {
-				h.Strict = v.(bool) // as the schema has it
-			}
+			h.Strict = d.boolean(e.value, path)
 		default:
 			d.note(e.where, clip(path), "ignored: W&B's hyperband has no such key")
 		}

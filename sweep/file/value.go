@@ -130,6 +130,17 @@ func (d *decoder) text(n *yaml.Node, path string) (string, bool) {
 	return n.Value, true
 }
 
+// boolean reads true or false.
+func (d *decoder) boolean(n *yaml.Node, path string) bool {
+	schema := sweep.ParameterSchema{Type: sweep.BooleanType}
+	v, err := schema.Coerce(plain(n))
+	if err != nil {
+		d.fail(at(n), path, "must be true or false, not %s", kindName(n))
+		return false
+	}
+	return v.(bool) // as the schema has it
+}
+
 // integer reads an integer within bounds.
 func (d *decoder) integer(n *yaml.Node, path string, low, high int64) (int64, bool) {
 	schema := sweep.ParameterSchema{Type: sweep.IntegerType}
