@@ -184,7 +184,8 @@ func (o *longerOptions) make(cmd *cobra.Command, results reader, record *sweep.S
 	return l, nil
 }
 
-// selected returns the trials to train longer, in the order of their indices.
+// selected returns the trials to train longer, in the order of their indices. Of those that differ in their budget
+// alone, as in the rungs of a halving, it is the longest one.
 func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *sweep.SweepRecord, d *sweep.Description,
 	name string, value int64) (trials []*sweep.TrialRecord, err error) {
 	list := trialsOptions{where: o.where, after: -1, states: []string{string(sweep.Completed)}}
@@ -202,7 +203,8 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 	if err := checkNames(cmd.Context(), results, record, query, nil); err != nil {
 		return nil, err
 	}
-	diverged, long := 0, 0
+	diverged, long, shorter := 0, 0, 0
+	points := map[string]int{} // their places in trials
 	err = results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
 		budget, ok := t.Parameters[name].(int64)
 		switch {
@@ -215,14 +217,29 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 		case budget >= value:
 			long++
 			return nil
-		case o.best > 0 && len(trials) == o.best:
+		}
+		point := t.Parameters.Clone()
+		point[name] = value
+		key, err := point.Canonical()
+		if err != nil {
+			return err
+		}
+		place, again := points[string(key)]
+		if !again && o.best > 0 && len(trials) == o.best {
 			return nil
 		}
 		if err := d.Endless(t.Parameters); err != nil {
 			return &exitError{exitUsage, fmt.Errorf("trial %d: %w", t.Index, err)}
 		}
 		own := *t
-		trials = append(trials, &own)
+		if !again {
+			points[string(key)] = len(trials)
+			trials = append(trials, &own)
+			return nil
+		}
+		if shorter++; trials[place].Parameters[name].(int64) < budget { // an integer, as above
+			trials[place] = &own
+		}
 		return nil
 	})
 	out := cmd.ErrOrStderr()
@@ -231,6 +248,10 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 	}
 	if long > 0 {
 		fmt.Fprintf(out, "left out: %s with %s of %d or more\n", sweep.CountText(int64(long), "trial"), name, value)
+	}
+	if shorter > 0 {
+		fmt.Fprintf(out, "left out: %s whose point has a trial with more %s\n", sweep.CountText(int64(shorter), "trial"),
+			name)
 	}
 	if err == nil && len(trials) == 0 {
 		fmt.Fprintln(out, "no trial is left to be trained longer")
@@ -256,6 +277,7 @@ func (o *longerOptions) explain(cmd *cobra.Command, results reader, id string, d
 	}
 	continued := 0
 	anew := map[string]int{}
+	first := map[string]string{} // a reason of each cause
 	for _, t := range trials {
 		checkpoint, kept := checkpoints[t.Index]
 		lineage, _ := d.Lineage(t.Parameters, t.DatasetDigest)
@@ -266,17 +288,24 @@ func (o *longerOptions) explain(cmd *cobra.Command, results reader, id string, d
 		case checkpoint.Dropped:
 			anew["the checkpoint is "+checkpoint.Problem]++
 		case checkpoint.Problem != "":
-			anew["the checkpoint is missing: "+checkpoint.Problem]++
+			cause := sweep.FailureCause(checkpoint.Problem)
+			if first[cause] == "" {
+				first[cause] = "the checkpoint is missing: " + checkpoint.Problem
+			}
+			anew[first[cause]]++
 		case err != nil || fingerprint != t.Fingerprint:
 			anew["the checkpoint is of another version of the trainer"]++
 		default:
 			continued++
 		}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%d of %s continue from their checkpoint\n", continued,
-		sweep.CountText(int64(len(trials)), "trial"))
+	from := "continue from their checkpoints"
+	if len(trials) == 1 {
+		from = "continues from its checkpoint"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%d of %s %s\n", continued, sweep.CountText(int64(len(trials)), "trial"), from)
 	for _, reason := range slices.Sorted(maps.Keys(anew)) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d from their beginning: %s\n", anew[reason], reason)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d from the beginning: %s\n", anew[reason], reason)
 	}
 	return nil
 }

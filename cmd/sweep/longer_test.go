@@ -50,6 +50,7 @@ func TestLonger(t *testing.T) {
 		"{value: 3}\n  refit: {value: 0}\n  schedule: {value: linear}\n")
 	plain := write(t, dir, "plain.yaml", "name: plain\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: "+
 		"3}\n  refit: {value: 0}\n")
+	rungs := write(t, dir, "rungs.yaml", strings.Replace(openEnded(5), "epochs: {value: 5}", "epochs: {values: [2, 4]}", 1))
 	ended := write(t, dir, "ended.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  refit: {value: 0}\nartifacts: "+
 		"[checkpoint]\n")
 	noop := write(t, dir, "noop.yaml", "name: noop\ntrainer: noop\nparameters:\n  x: {value: 1}\n")
@@ -105,6 +106,11 @@ func TestLonger(t *testing.T) {
 		line{args: []string{"trial", "show", "latest", "1"}, stdout: []string{"starts from its beginning", "lost"}},
 		line{args: []string{"trial", "show", "latest", "2"}, stdout: []string{"continued from the checkpoint"}},
 	)
+	// Of the same point the trial with the most epochs is taken.
+	check(t, run,
+		line{args: []string{"run", rungs, "--quiet"}},
+		line{args: []string{"longer", "latest", "--set", "epochs=6", "--best", "4", "--where", "seed=1", "--dry-run"},
+			stderr: []string{"left out: 3 trials whose point has a trial with more epochs", "3 of 3 trials continue"}})
 	// What cannot be trained longer, or not continued.
 	check(t, run,
 		line{args: []string{"run", refit, "--quiet"}}, line{args: []string{"run", linear, "--quiet"}},
@@ -114,7 +120,7 @@ func TestLonger(t *testing.T) {
 		line{args: []string{"longer", "linear", "--set", "epochs=9"}, code: exitUsage,
 			stderr: []string{"trial 0: parameter schedule = \"linear\"", "depends on where training ends"}},
 		line{args: []string{"longer", "plain", "--set", "epochs=9", "--quiet"}, stderr: []string{"0 of 1 trial continue",
-			"1 from their beginning: no checkpoint is kept", "1 completed"}},
+			"1 from the beginning: no checkpoint is kept", "1 completed"}},
 		line{args: []string{"longer", "noop", "--set", "x=2"}, code: exitUsage, stderr: []string{"does not say"}},
 		line{args: []string{"longer", "plain", "--set", "lr=2"}, code: exitUsage, stderr: []string{"epochs or steps"}},
 		line{args: []string{"longer", "plain", "--set", "epochs"}, code: exitUsage, stderr: []string{"--set epochs=2000"}},
