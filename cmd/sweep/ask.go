@@ -34,10 +34,7 @@ sweep, 6 the sweep is paused because its trials fail.`,
 				return usageError("--from and --count are 0 or more")
 			}
 			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
-				have := int64(0)
-				for i := range record.Grids {
-					have = max(have, record.Grids[i].First+record.Grids[i].Points)
-				}
+				have := record.Points()
 				if from > have || count > have-from {
 					return usageError("sweep %s has %s, too few for --from %d --count %d: add points with \"sweep tell\"",
 						record.ID, sweep.CountText(have, "trial"), from, count)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -89,9 +90,13 @@ type toldPoint struct {
 func readPoints(in io.Reader, name string) (points []toldPoint, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longestPoint)
-	for number := 1; lines.Scan(); number++ {
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
+	number := 1
+	for ; lines.Scan(); number++ {
+		line := lines.Bytes()
+		if number == 1 {
+			line = bytes.TrimPrefix(line, []byte("\uFEFF")) // a byte order mark
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
 		point := toldPoint{line: number}
@@ -103,7 +108,10 @@ func readPoints(in io.Reader, name string) (points []toldPoint, err error) {
 			return nil, usageError("%s has more than %d points: add them in parts", name, mostPoints)
 		}
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, usageError("%s:%d: the line is longer than %s: write each point on a line of its own", name, number,
+			sweep.SizeText(longestPoint))
+	} else if err != nil {
 		return nil, fmt.Errorf("%s: after %d points: %w", name, len(points), err)
 	}
 	if len(points) == 0 {
@@ -125,10 +133,7 @@ func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *t
 		return fmt.Errorf("sweep %s chooses its points by results and takes no others: submit a file with method: "+
 			"grid or random, and tell that sweep", record.ID)
 	}
-	have := int64(0)
-	for i := range record.Grids {
-		have = max(have, record.Grids[i].First+record.Grids[i].Points)
-	}
+	have := record.Points()
 	if told.from == linesUntilNow {
 		told.from = have
 	}
@@ -229,7 +234,7 @@ func (t *told) fill(first *sweep.Submission) error {
 		}
 		for _, name := range point.Names() {
 			if !known[name] && first.Description.Parameter(name) == nil {
-				return bad("the sweep has no parameter %s%s", name, meant(name, "", slices.Sorted(maps.Keys(known))))
+				return bad("the sweep has no parameter %q%s", name, meant(name, "", slices.Sorted(maps.Keys(known))))
 			}
 		}
 		resolved, err := first.Description.Resolve(point.Parameters)
