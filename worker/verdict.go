@@ -51,14 +51,11 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 			return e.resulted(result)
 		}
 	}
-	if e.stopped != "" {
-		w.health.succeeded()
-		w.log.Info("trial stopped early", "trial", e.delivery.TrialID, "reason", e.stopped)
-		return e.resulted(e.stoppedResult())
-	}
 	cause := context.Cause(e.ctx)
-	if halt := e.halted.Load(); halt != nil && errors.Is(cause, errStopped) {
-		e.stopped = halt.Reason
+	if halt := e.halted.Load(); halt != nil && e.stopped == "" && errors.Is(cause, errStopped) {
+		e.stopped = halt.Reason // between two reports of values
+	}
+	if e.stopped != "" {
 		w.health.succeeded()
 		w.log.Info("trial stopped early", "trial", e.delivery.TrialID, "reason", e.stopped)
 		return e.resulted(e.stoppedResult())
