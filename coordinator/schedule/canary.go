@@ -22,13 +22,17 @@ type canary struct {
 // hold decides how many pending trials of each class must not be queued yet, because none of their
 // class has completed: all but one or, while that one runs long, all but one for each slot.
 func (s *State) hold() {
+	var all map[string]int64 // slots of pools
 	for _, sw := range s.sweeps {
 		sw.held = sw.held[:0]
 		if !sw.Canary || !slices.ContainsFunc(sw.Classes, untried) {
 			continue
 		}
-		free := max(s.poolSlots()[sw.Pool], 1)
-		slots := free
+		if all == nil {
+			all = s.poolSlots()
+		}
+		slots := max(all[sw.Pool], 1)
+		free := slots
 		for i := range sw.Classes {
 			if class := &sw.Classes[i]; !class.Tried {
 				free -= class.Queued + class.Running
