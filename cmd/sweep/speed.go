@@ -17,15 +17,17 @@ func (s *settings) speedOf(ctx context.Context, p *plan) (rate float64, from str
 	if p.submission.Flops <= 0 {
 		return 0, "", nil
 	}
+	var short bool
 	_ = using(ctx, s.openReader, func(results reader) (err error) { // expand works without a store
-		rate, err = progress.Speed(ctx, results, p.submission.Description.Name)
+		rate, short, err = progress.Speed(ctx, results, p.submission.Description.Name)
 		return err
 	})
-	if rate > 0 {
+	tries := p.submission.Description.Name == model.Name // only the built-in trainer is known to leave nothing behind
+	if rate > 0 && !(short && tries) {
 		return rate, "earlier trials here", nil
 	}
-	if p.submission.Description.Name != model.Name {
-		return 0, "", nil // only the built-in trainer is known to leave nothing behind
+	if !tries {
+		return 0, "", nil
 	}
 	tried := make(chan float64, 1)
 	go func() { // a step of a large network takes minutes: it is not waited for

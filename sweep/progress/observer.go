@@ -51,10 +51,12 @@ type base struct {
 // spent is what the trials that have ended have cost.
 type spent struct {
 	// flops is the work of the trials that ended without diverging, by estimates; diverged counts
-	// the others. measured and seconds are the work and time of those that ran for this sweep.
+	// the others. measured and seconds are the work and time of those that ran for this sweep, timed
+	// their number.
 	flops             float64
 	ended, diverged   int64
 	measured, seconds float64
+	timed             int64
 }
 
 // The most entries of the lists of a snapshot.
@@ -279,7 +281,7 @@ func (o *Observer) lookAtCosts(ctx context.Context) (pause time.Duration) {
 	if s, err := costs(ctx, o.store, o.record.ID); err == nil {
 		o.spent = s
 		if s.seconds == 0 && o.expected == 0 {
-			o.expected, _ = Speed(ctx, o.store, o.record.Trainer)
+			o.expected, _, _ = Speed(ctx, o.store, o.record.Trainer)
 		}
 	}
 	return 2 * time.Second
@@ -291,11 +293,13 @@ func costs(ctx context.Context, store sweep.Reader, id string) (s spent, err err
 		sum(CASE WHEN diverged THEN 1 ELSE 0 END) AS diverged,
 		sum(CASE WHEN diverged THEN 0 ELSE flops END) AS flops,
 		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN flops END) AS measured,
-		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN seconds END) AS seconds
+		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN seconds END) AS seconds,
+		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN 1 ELSE 0 END) AS timed
 		FROM results WHERE state IN ('completed', 'failed') AND sweep_id = `
 	err = store.Query(ctx, text+quoted(id), func(_ []string, row []any) error {
 		s.ended, s.diverged = int64(number(row[0])), int64(number(row[1]))
 		s.flops, s.measured, s.seconds = number(row[2]), number(row[3]), number(row[4])
+		s.timed = int64(number(row[5]))
 		return nil
 	})
 	return s, err
@@ -304,12 +308,16 @@ func costs(ctx context.Context, store sweep.Reader, id string) (s spent, err err
 // earlierSweeps is how many sweeps are asked for the speed of a trainer.
 const earlierSweeps = 5
 
-// Speed is the flop a second of a slot with a trainer in its newest sweep with results; 0 if
-// there is none.
-func Speed(ctx context.Context, store sweep.Reader, trainer string) (float64, error) {
+// shortTrial is a time that start and test may take much of.
+const shortTrial = 1 // second
+
+// Speed is the flop a second of a slot with a trainer in its newest sweeps with results; 0 if
+// there are none. Those whose trials took a second or more are preferred; without any it is short:
+// longer trials are faster.
+func Speed(ctx context.Context, store sweep.Reader, trainer string) (rate float64, short bool, err error) {
 	records, err := store.Sweeps(ctx)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	asked := 0
 	for i := range records {
@@ -321,13 +329,16 @@ func Speed(ctx context.Context, store sweep.Reader, trainer string) (float64, er
 		}
 		s, err := costs(ctx, store, records[i].ID)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
-		if s.seconds > 0 {
-			return s.measured / s.seconds, nil
+		if s.seconds >= shortTrial*float64(s.timed) && s.seconds > 0 {
+			return s.measured / s.seconds, false, nil
+		}
+		if s.seconds > 0 && rate == 0 {
+			rate = s.measured / s.seconds
 		}
 	}
-	return 0, nil
+	return rate, rate > 0, nil
 }
 
 // lookAtBest queries the best trial of each group.

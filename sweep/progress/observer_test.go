@@ -160,17 +160,24 @@ func TestObserverExpects(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 1000, loss)
 	b.start(0)
-	b.complete(0, 1)
-	if rate, err := progress.Speed(t.Context(), b.store, "noop"); err != nil || rate != 10 {
-		t.Errorf("speed %g, %v; want 10 flop/s", rate, err)
-	}
-	if rate, err := progress.Speed(t.Context(), b.store, "other"); err != nil || rate != 0 {
-		t.Errorf("speed of another trainer %g, %v", rate, err)
+	b.record(sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Index: 0}, Result: &sweep.Result{
+		State: sweep.Completed, Seconds: 0.5, Flops: 1, Digest: "d",
+	}})
+	if rate, short, err := progress.Speed(t.Context(), b.store, "noop"); err != nil || rate != 2 || !short {
+		t.Errorf("speed %g, short %t, %v; want 2 flop/s of a short trial", rate, short, err)
 	}
 	b.start(1)
+	b.complete(1, 1)
+	if rate, short, err := progress.Speed(t.Context(), b.store, "noop"); err != nil || rate != 101/10.5 || short {
+		t.Errorf("speed %g, short %t, %v; want %g flop/s", rate, short, err, 101/10.5)
+	}
+	if rate, _, err := progress.Speed(t.Context(), b.store, "other"); err != nil || rate != 0 {
+		t.Errorf("speed of another trainer %g, %v", rate, err)
+	}
 	b.start(2)
-	if s := b.look(b.observer()); math.Abs(s.Left-45) > 1 {
-		t.Errorf("900 flop left on two slots of 10 flop/s: %.1f s, want 45", s.Left)
+	b.start(3)
+	if s := b.look(b.observer()); math.Abs(s.Left-899/2/(101/10.5)) > 1 {
+		t.Errorf("899 flop left on two slots: %.1f s, want %.1f", s.Left, 899/2/(101/10.5))
 	}
 	none := newBench(t, 0, loss)
 	o := none.observer()
