@@ -46,20 +46,36 @@ type Options struct {
 	Watch func(ctx context.Context, record *sweep.SweepRecord)
 	// Full is called when a disk is found full, before the run ends.
 	Full func(err error)
+	// Deadline, if not nil, ends the run as an interruption does, and decides which trials run before. Only Run has one.
+	Deadline *Deadline
 }
 
 // InterruptedError says that a run was ended before its sweep was finished.
-type InterruptedError struct{ Done, Total int64 }
+type InterruptedError struct {
+	Sweep       string
+	Done, Total int64
+	// Deadline means that it was the deadline which ended the run.
+	Deadline bool
+}
 
 func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("interrupted: %d of %d trials are done; run the same command again to resume",
-		e.Done, e.Total)
+	why := "interrupted"
+	if e.Deadline {
+		why = "stopped at the deadline"
+	}
+	return fmt.Sprintf("%s: %d of %d trials are done; run the same command again to resume", why, e.Done, e.Total)
 }
 
 // Run brings up broker, coordinator and worker, submits or resumes the sweep, and takes
 // everything down again when it is finished or ctx ends. With fresh, an unfinished sweep of
-// the same submission is not resumed.
+// the same submission is not resumed. Until the deadline, if there is one, trials run in the order that is best before
+// it.
 func Run(ctx context.Context, o Options, submission *sweep.Submission, fresh bool) (*sweep.SweepRecord, error) {
+	var choosing *chooser
+	if o.Deadline != nil {
+		choosing = &chooser{Store: o.Store, slots: int64(o.Slots), at: o.Deadline.At, now: o.Deadline.Now}
+		o.Store = choosing
+	}
 	broker, w, c, err := o.bringUp(ctx)
 	if err != nil {
 		return nil, err
@@ -77,9 +93,19 @@ func Run(ctx context.Context, o Options, submission *sweep.Submission, fresh boo
 	if err := o.Begun(c, record); err != nil {
 		return nil, err
 	}
+	training := ctx
+	if d := o.Deadline; d != nil {
+		if choosing.estimator, err = d.Estimator(ctx, record); err != nil {
+			return nil, err
+		}
+		choosing.record = record
+		var stop context.CancelFunc
+		training, stop = d.Context(ctx, d.At)
+		defer stop()
+	}
 	var finished *sweep.SweepRecord
 	watch := func(ctx context.Context) { o.Watch(ctx, record) }
-	interrupted, err := o.train(ctx, w, c, record.Pool, watch, func(ctx context.Context) (err error) {
+	interrupted, err := o.train(training, w, c, record.Pool, watch, func(ctx context.Context) (err error) {
 		finished, err = c.Wait(ctx, record.ID)
 		return err
 	})
@@ -90,7 +116,7 @@ func Run(ctx context.Context, o Options, submission *sweep.Submission, fresh boo
 	if err != nil {
 		return nil, err
 	}
-	return nil, &InterruptedError{counts.Done(), counts.Total()}
+	return nil, &InterruptedError{record.ID, counts.Done(), counts.Total(), ctx.Err() == nil}
 }
 
 // bringUp starts a broker and returns it with a coordinator that does not run yet.

@@ -67,6 +67,11 @@ type Queue interface {
 	// order, and returns them; those that another process put back may come last. It
 	// takes none of a sweep that is no longer active.
 	TakePending(ctx context.Context, id string, class, limit int) ([]Trial, error)
+	// PendingTrials returns up to limit pending trials of a sweep from an index on, in index order.
+	PendingTrials(ctx context.Context, id string, from int64, limit int) ([]Trial, error)
+	// TakeTrials moves those of the named trials that are pending to queued, and returns them in
+	// index order. It takes none of a sweep that is no longer active.
+	TakeTrials(ctx context.Context, id string, indices []int64) ([]Trial, error)
 	// Checkpoints returns what trials of a sweep, by their indices, can continue from: of each lineage the
 	// CheckpointArtifact of the completed trial with the largest budget below the trial's, of any sweep
 	// in the same pool. It looks in the trial's own sweep alone if the grid does not reuse results.
@@ -181,6 +186,8 @@ type ClassBacklog struct {
 	Class                    int
 	Requirement              Requirement
 	Pending, Queued, Running int64
+	// Withheld is how many of the pending ones must not be queued yet, because others come first. Stores leave it 0.
+	Withheld int64
 	// Tried means that one of its trials has completed, or that a person has resumed the sweep in spite of its
 	// error. Errors are those of the trials that ended last.
 	Tried  bool

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,8 @@ type runOptions struct {
 	reuse bool
 	fresh bool
 	quiet bool
+	// until is when the run ends, "" when all trials have ended.
+	until string
 	// progress is how the sweep is shown while it advances.
 	progress  string
 	plan      planOptions
@@ -50,6 +53,11 @@ To resume an interrupted run, run the same command again. Trials whose result is
 already in the database (same trainer, data and parameters) are not trained again;
 --reuse=false trains them anyway.
 
+--until ends the run at a time, as Ctrl-C does. Before that, all grid points run with
+their first seed, then all with the second one, and so on. A trial that is not expected
+to end in time starts when no other is left. The groups with trials that have not ended
+are listed (with --progress json, as an object with the key undecided).
+
 --ui serves the dashboard while the trials run; "sweep ui" serves it afterwards. A
 full disk ends a run without a dashboard. A run with one reports the full disk and
 resumes when there is space.
@@ -66,11 +74,12 @@ ends. When the error is corrected, run the same command again. The keys canary a
 limits.errors of the file change this.
 
 Exit codes: 0 all trials completed, 1 error, 2 the file is invalid, 3 some trials
-failed, 4 no such file or trainer, 6 paused because trials fail, 130 interrupted (run
-the same command again to resume).`,
+failed, 4 no such file or trainer, 6 paused because trials fail, 130 interrupted, or
+ended by --until with trials left (run the same command again to resume).`,
 		Example: `  sweep run examples/cbf.yaml
   sweep run ucr.yaml --data ~/data --slots 4
-  sweep run sweep.yaml --slots 2 --ui`,
+  sweep run sweep.yaml --slots 2 --ui
+  sweep run ucr.yaml --until 09:00`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && cmd.Flags().Changed("ui") {
 				return usageError("--ui %s: write --ui=%[1]s, since --ui alone means %s", args[1], defaultUI)
@@ -92,6 +101,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 		"reuse results of earlier sweeps with the same trainer, data and parameters")
 	f.BoolVar(&o.fresh, "fresh", false, "start a new sweep even if an earlier one of this file is unfinished")
 	f.BoolVar(&o.quiet, "quiet", false, "show only the result; same as --progress quiet")
+	f.StringVar(&o.until, "until", "", "end at a time of day, a date and time, or after a duration: 09:00, "+
+		"2026-11-28T09:00, 8h")
 	addProgressFlag(cmd, &o.progress)
 	o.dashboard.addFlags(f, "")
 	f.Lookup("ui").NoOptDefVal = defaultUI
@@ -113,6 +124,13 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		}
 		options.progress = progressQuiet
 	}
+	var at time.Time
+	if options.until != "" {
+		var err error
+		if at, err = parseUntil(options.until, time.Now()); err != nil {
+			return err
+		}
+	}
 	console := newConsole(cmd.ErrOrStderr())
 	console.asJSON = options.progress == progressJSON
 	cmd.SetErr(console) // other output appears above the progress
@@ -133,6 +151,13 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		if err := options.checked(p); err != nil {
 			return err
 		}
+	}
+	var until *untilRun
+	if !at.IsZero() {
+		if until, err = s.newUntilRun(ctx, at, p, options.slots); err != nil {
+			return err
+		}
+		defer until.close()
 	}
 	results, lead, release, err := s.leadLocal(ctx, home, "sweep run", console)
 	if err != nil {
@@ -159,8 +184,17 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if options.progress == progressQuiet {
 		l.options.Out = io.Discard
 	}
+	if until != nil {
+		until.results, until.out = results, l.options.Out
+		l.options.Deadline = until.deadline()
+	}
 	defer l.closeDashboard()
 	record, err := l.outlast(ctx, p.submission, options.fresh)
+	if stopped := (*local.InterruptedError)(nil); errors.As(err, &stopped) && stopped.Deadline {
+		if err := until.report(cmd, stopped.Sweep, console); err != nil {
+			return err
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -76,10 +76,11 @@ func (s *State) watch(sw *sweepState, class *sweep.ClassBacklog) (long bool) {
 
 // ready is how many pending trials of a class may be queued.
 func (sw *sweepState) ready(i int) int64 {
-	if len(sw.held) == 0 {
-		return sw.Classes[i].Pending
+	withheld := sw.Classes[i].Withheld
+	if len(sw.held) > 0 {
+		withheld = max(withheld, sw.held[i])
 	}
-	return sw.Classes[i].Pending - sw.held[i]
+	return sw.Classes[i].Pending - withheld
 }
 
 // holds reports whether pending trials must not be queued yet.

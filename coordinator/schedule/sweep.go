@@ -105,12 +105,22 @@ func (s *State) write() bool {
 		if s.written[sw.Sweep] {
 			continue
 		}
-		if runnable, _ := s.pending(sw); runnable < s.options.Window+slots[sw.Pool] && s.writable(sw) {
+		runnable, _ := s.pending(sw)
+		if runnable-sw.withheld() < s.options.Window+slots[sw.Pool] && s.writable(sw) {
 			s.do(Write{sw.Sweep, sw.Classes})
 			return true
 		}
 	}
 	return false
+}
+
+// withheld counts the pending trials that must not be queued yet because others come first. They do not keep further
+// rows from being written, which may come before them.
+func (sw *sweepState) withheld() (n int64) {
+	for i := range sw.Classes {
+		n += sw.Classes[i].Withheld
+	}
+	return n
 }
 
 // awaits returns how many trials must end before the next rows of a search are chosen, 0 for any other

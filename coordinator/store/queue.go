@@ -56,10 +56,19 @@ const (
 			AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $1 AND s.state = 'active')
 		ORDER BY t.trial_index LIMIT $3`
 
+	// pendingFrom finds the next pending trials of all classes from an index on.
+	pendingFrom = `SELECT t.trial_index, t.class_no, t.parameters, t.fingerprint, t.dataset_digest FROM trials AS t
+		WHERE t.sweep_no = $1 AND t.state = 'pending' AND t.trial_index >= $2 ORDER BY t.trial_index LIMIT $3`
+
+	takeTrials = `UPDATE trials SET state = 'queued', queued_at = $2, heard_at = $2
+	FROM {v} WHERE trials.sweep_no = $1 AND trials.trial_index = v.trial_index AND trials.state = 'pending'
+		AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $1 AND s.state = 'active')
+	RETURNING trials.trial_index, trials.class_no, trials.parameters, trials.fingerprint, trials.dataset_digest`
+
 	takePending = `UPDATE trials SET state = 'queued', queued_at = $5, heard_at = $5
 	FROM (` + pendingTrials + `) AS k
 	WHERE trials.trial_no = k.trial_no
-	RETURNING trials.trial_index, trials.parameters, trials.fingerprint, trials.dataset_digest`
+	RETURNING trials.trial_index, trials.class_no, trials.parameters, trials.fingerprint, trials.dataset_digest`
 )
 
 // TakePending implements sweep.Store.
@@ -91,6 +100,33 @@ func (s *Store) TakePending(ctx context.Context, id string, classNo, limit int) 
 	return trials, err
 }
 
+// PendingTrials implements sweep.Store.
+func (s *Store) PendingTrials(ctx context.Context, id string, from int64, limit int) (trials []sweep.Trial, err error) {
+	err = s.viewSweep(ctx, "look for pending trials of", id, func(t *transaction, number int64) {
+		trials = t.trials(id, pendingFrom, number, from, limit)
+	})
+	return trials, err
+}
+
+// TakeTrials implements sweep.Store.
+func (s *Store) TakeTrials(ctx context.Context, id string, indices []int64) (trials []sweep.Trial, err error) {
+	if len(indices) == 0 {
+		return nil, nil
+	}
+	err = s.updateSweep(ctx, "take trials of", id, func(t *transaction, number int64) {
+		trials = t.trials(id, takeTrials, number, t.now, ints("trial_index", indices))
+		deltas := ledger.Counts[class]{}
+		for i := range trials {
+			c := deltas.Of(class{Sweep: number, Number: int64(trials[i].Class)})
+			ledger.Count(c, sweep.Pending, -1)
+			ledger.Count(c, sweep.Queued, 1)
+		}
+		t.count(deltas)
+	})
+	slices.SortFunc(trials, func(a, b sweep.Trial) int { return cmp.Compare(a.Index, b.Index) })
+	return trials, err
+}
+
 // after returns the index that follows the largest one, 0 if there are no trials.
 func after(trials []sweep.Trial) (next int64) {
 	for i := range trials {
@@ -101,10 +137,16 @@ func after(trials []sweep.Trial) (next int64) {
 
 // take moves pending trials of a class from an index on to queued.
 func (t *transaction) take(id string, c class, limit int, from int64) (trials []sweep.Trial) {
+	return t.trials(id, takePending, c.Sweep, c.Number, limit, from, t.now)
+}
+
+// trials runs a statement that returns trials of a sweep.
+func (t *transaction) trials(id, text string, args ...any) (trials []sweep.Trial) {
 	t.each(func(row database.Row) error {
-		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id}, Class: int(c.Number)}
+		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id}}
 		var parameters []byte
-		if err := row.Scan(&trial.Index, &parameters, (*string)(&trial.Fingerprint), &trial.DatasetDigest); err != nil {
+		err := row.Scan(&trial.Index, &trial.Class, &parameters, (*string)(&trial.Fingerprint), &trial.DatasetDigest)
+		if err != nil {
 			return err
 		}
 		if err := trial.Parameters.UnmarshalJSON(parameters); err != nil {
@@ -112,6 +154,6 @@ func (t *transaction) take(id string, c class, limit int, from int64) (trials []
 		}
 		trials = append(trials, trial)
 		return nil
-	}, takePending, c.Sweep, c.Number, limit, from, t.now)
+	}, text, args...)
 	return trials
 }
