@@ -84,7 +84,7 @@ func (c *chooser) choose(ctx context.Context, b *sweep.Backlog) error {
 		}
 		c.record = record
 	}
-	n := room(c.slots, queued, running, c.estimator.Mean()) - int64(len(c.chosen))
+	n := room(c.slots, queued+int64(len(c.chosen)), running, c.estimator.Mean())
 	switch idle := queued+running == 0 && len(c.chosen) > 0; {
 	case !idle:
 		c.idle = time.Time{}
@@ -95,7 +95,7 @@ func (c *chooser) choose(ctx context.Context, b *sweep.Backlog) error {
 	}
 	if n = min(n, pending-int64(len(c.chosen))); n > 0 {
 		left := c.at.Sub(c.now()).Seconds()
-		found, err := c.order.next(int(n), left, func(from int64) ([]candidate, error) { return c.pending(ctx, from) })
+		found, err := c.order.next(int(n), left, c.chosen, func(from int64) ([]candidate, error) { return c.pending(ctx, from) })
 		if err != nil {
 			return err
 		}
@@ -116,37 +116,29 @@ func (c *chooser) choose(ctx context.Context, b *sweep.Backlog) error {
 	return nil
 }
 
-// room is how many trials may be queued, of a mean length in seconds, 0 if that is not known: those for free slots
-// and, where trials are short, so many that no slot waits for the next one.
+// room is how many further trials may be queued, of a mean length in seconds, 0 if that is not known: those for free
+// slots and, where trials are short, so many that no slot waits for the next one. queued are those that wait. To choose
+// one costs as much as to choose many.
 func room(slots, queued, running int64, mean float64) int64 {
 	ahead := int64(0)
 	if mean > 0 {
 		ahead = int64(min(float64(slots)*queueTime/mean, mostQueued))
 	}
+	if ahead-queued < ahead/4 {
+		ahead = 0
+	}
 	return max(slots-queued-running, ahead-queued, 0)
 }
 
-// pending returns pending trials from an index on that were not chosen.
+// pending returns a page of pending trials from an index on.
 func (c *chooser) pending(ctx context.Context, from int64) (page []candidate, err error) {
-	known := make(map[int64]bool, len(c.chosen))
-	for _, chosen := range c.chosen {
-		known[chosen.index] = true
+	trials, err := c.PendingTrials(ctx, c.record.ID, from, pendingPage)
+	for i := range trials {
+		t := &trials[i]
+		page = append(page, candidate{index: t.Index, class: t.Class, replicate: c.replicate(t),
+			seconds: func() float64 { return c.estimator.Of(ctx, t.Parameters).Seconds }})
 	}
-	for len(page) == 0 {
-		trials, err := c.PendingTrials(ctx, c.record.ID, from, pendingPage)
-		if err != nil || len(trials) == 0 {
-			return nil, err
-		}
-		for i := range trials {
-			t := &trials[i]
-			if from = t.Index + 1; known[t.Index] {
-				continue
-			}
-			page = append(page, candidate{index: t.Index, class: t.Class, replicate: c.replicate(t),
-				seconds: func() float64 { return c.estimator.Of(ctx, t.Parameters).Seconds }})
-		}
-	}
-	return page, nil
+	return page, err
 }
 
 // replicate is which replicate of its point a trial is.

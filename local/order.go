@@ -22,10 +22,14 @@ type candidate struct {
 	seconds func() float64
 }
 
-// next returns up to n trials. pending returns a page of trials from an index on, none after the last one. left is the
-// time until the deadline in seconds.
-func (o *order) next(n int, left float64, pending func(from int64) ([]candidate, error)) (found []candidate,
-	err error) {
+// next returns up to n trials, without those that were chosen before and are pending still. pending returns a page of
+// trials from an index on, none after the last one. left is the time until the deadline in seconds.
+func (o *order) next(n int, left float64, chosen []candidate,
+	pending func(from int64) ([]candidate, error)) (found []candidate, err error) {
+	known := map[int64]bool{}
+	for _, c := range chosen {
+		known[c.index] = true
+	}
 	for whole := false; len(found) < n; {
 		page, err := pending(o.from)
 		if err != nil {
@@ -34,11 +38,13 @@ func (o *order) next(n int, left float64, pending func(from int64) ([]candidate,
 		for _, c := range page {
 			o.from = c.index + 1
 			switch {
+			case known[c.index]:
 			case c.replicate != o.replicate:
 				if c.replicate > o.replicate && (o.later == 0 || c.replicate < o.later) {
 					o.later = c.replicate
 				}
 			case o.late || c.seconds() <= left:
+				known[c.index] = true
 				if found = append(found, c); len(found) == n {
 					return found, nil
 				}

@@ -83,8 +83,8 @@ parameters:
 }
 
 // A search by results has the same trials and results, whose digests stand for their parameters, on one slot and
-// on sixteen, on both databases, and with every process killed three times. So has a sweep that stops trials early,
-// with the same reasons.
+// on sixteen, on both databases, with every process killed three times, and in the order before a deadline. So has a
+// sweep that stops trials early, with the same reasons.
 func TestKilledSearchGoesOn(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
@@ -112,7 +112,11 @@ func killSearch(t *testing.T, name string) {
 	}
 	finished := func(home, database, slots string) string {
 		t.Helper()
-		if _, stderr, code := output(t, home, "run", file, "--slots", slots, "--store", database); code != 0 {
+		args := []string{"run", file, "--slots", slots, "--store", database}
+		if slots == "1" {
+			args = append(args, "--until", "24h")
+		}
+		if _, stderr, code := output(t, home, args...); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		return found(home, database)

@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 //	                                            … [batch=N]: results choose each N trials
 //	                                            … [canary]: the first trial of a class runs alone
 //	                                            … [errors=N]: so many equal errors in a row pause it
+//	                                            … [most=N]: more than so many are withheld from the queues
 //	choosing slow|fast, chosen                  choosing them takes until chosen
 //	budget ID TRIALS HOURS                      changes it, and resumes the sweep
 //	spend ID HOURS                              its trials have taken so long
@@ -263,10 +264,13 @@ func (w *world) defineSweep(t *testing.T, id string, o settings) {
 	if batch := o.number(t, "batch", 0); batch > 0 {
 		w.searches[id] = &searchWorld{batch: int64(batch)}
 	}
+	if most := o.number(t, "most", 0); most > 0 {
+		w.most[id] = int64(most)
+	}
 	w.classes[id] = o["classes"]
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if slices.Contains([]string{"pool", "priority", "unwritten", "classes", "budget", "hours", "shared",
-			"batch", "canary", "errors"}, name) {
+			"batch", "canary", "errors", "most"}, name) {
 			continue
 		}
 		class := slices.Index(w.classes[id], name)

@@ -35,6 +35,8 @@ type world struct {
 	ends map[string]map[int]*ends
 	// searches are the sweeps whose trials are written in generations.
 	searches map[string]*searchWorld
+	// most is how many trials of a sweep are queued or run at a time; others are withheld.
+	most map[string]int64
 	// slow has generations be chosen when choose is called, and not at once.
 	slow bool
 
@@ -113,7 +115,7 @@ func newWorld(window, page int, exclusive bool) *world {
 	w := &world{
 		options: options, state: New(options),
 		now: noon, sweeps: map[string]*sweep.Backlog{}, classes: map[string][]string{},
-		trials: map[sweep.TrialID]*trial{}, ends: map[string]map[int]*ends{}, searches: map[string]*searchWorld{},
+		trials: map[sweep.TrialID]*trial{}, ends: map[string]map[int]*ends{}, searches: map[string]*searchWorld{}, most: map[string]int64{},
 		next: map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
 		held:    map[string][]func(){},
 		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
@@ -167,6 +169,16 @@ func (w *world) backlog(id string) sweep.Backlog {
 	}
 	if !written {
 		b.Classes = nil
+	}
+	if most, bound := w.most[id]; bound {
+		for i := range b.Classes {
+			most -= b.Classes[i].Queued + b.Classes[i].Running
+		}
+		for i := range b.Classes {
+			c := &b.Classes[i]
+			c.Withheld = c.Pending - min(c.Pending, max(most, 0))
+			most -= c.Pending - c.Withheld
+		}
 	}
 	return b
 }

@@ -60,9 +60,13 @@ const (
 	pendingFrom = `SELECT t.trial_index, t.class_no, t.parameters, t.fingerprint, t.dataset_digest FROM trials AS t
 		WHERE t.sweep_no = $1 AND t.state = 'pending' AND t.trial_index >= $2 ORDER BY t.trial_index LIMIT $3`
 
+	// takeTrials has SQLite begin with the named trials, by CROSS JOIN and LIMIT: else it would go through all.
 	takeTrials = `UPDATE trials SET state = 'queued', queued_at = $2, heard_at = $2
-	FROM {v} WHERE trials.sweep_no = $1 AND trials.trial_index = v.trial_index AND trials.state = 'pending'
-		AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $1 AND s.state = 'active')
+	FROM (SELECT t.trial_no FROM {v} CROSS JOIN trials AS t
+		WHERE t.sweep_no = $1 AND t.trial_index = v.trial_index AND t.state = 'pending'
+			AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $1 AND s.state = 'active')
+		LIMIT $3) AS k
+	WHERE trials.trial_no = k.trial_no
 	RETURNING trials.trial_index, trials.class_no, trials.parameters, trials.fingerprint, trials.dataset_digest`
 
 	takePending = `UPDATE trials SET state = 'queued', queued_at = $5, heard_at = $5
@@ -114,7 +118,7 @@ func (s *Store) TakeTrials(ctx context.Context, id string, indices []int64) (tri
 		return nil, nil
 	}
 	err = s.updateSweep(ctx, "take trials of", id, func(t *transaction, number int64) {
-		trials = t.trials(id, takeTrials, number, t.now, ints("trial_index", indices))
+		trials = t.trials(id, takeTrials, number, t.now, len(indices), ints("trial_index", indices))
 		deltas := ledger.Counts[class]{}
 		for i := range trials {
 			c := deltas.Of(class{Sweep: number, Number: int64(trials[i].Class)})

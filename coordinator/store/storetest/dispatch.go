@@ -51,6 +51,49 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		wantError(t, err, sweep.ErrNotFound)
 	})
 
+	// Trials that are named are taken in any order; the next ones are found all the same.
+	t.Run("TakeTrials", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 6, 6)
+		f.create("s2", 2, 2)
+		indices := func(trials []sweep.Trial, err error) string {
+			t.Helper()
+			f.must(err)
+			text := ""
+			for i := range trials {
+				trial := &trials[i]
+				if full := f.trial(trial.TrialID); full.Fingerprint != trial.Fingerprint || full.Class != trial.Class ||
+					!sweep.Equal(map[string]any(full.Parameters), map[string]any(trial.Parameters)) {
+					t.Errorf("%+v, want %+v", trial, full.Trial)
+				}
+				text += fmt.Sprint(trial.Index, " ")
+			}
+			return text
+		}
+		for _, c := range []struct{ got, want string }{
+			{indices(f.PendingTrials(f.ctx, "s1", 0, 3)), "0 1 2 "},
+			{indices(f.TakeTrials(f.ctx, "s1", []int64{4, 1, 99})), "1 4 "},
+			{indices(f.TakeTrials(f.ctx, "s1", []int64{4, 1})), ""},
+			{indices(f.TakeTrials(f.ctx, "s1", nil)), ""},
+			{indices(f.PendingTrials(f.ctx, "s1", 1, 3)), "2 3 5 "},
+			{indices(f.PendingTrials(f.ctx, "s1", 6, 3)), ""},
+			{indices(f.TakePending(f.ctx, "s1", 0, 2)), "0 2 "},
+		} {
+			if c.got != c.want {
+				t.Errorf("%q, want %q", c.got, c.want)
+			}
+		}
+		f.wantProgress("s1", sweep.Progress{Pending: 2, Queued: 4})
+		f.wantState(trialID("s1", 4), sweep.Queued)
+		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepPaused, ""))
+		if got := indices(f.TakeTrials(f.ctx, "s1", []int64{3, 5})); got != "" {
+			t.Errorf("%q of a paused sweep", got)
+		}
+		f.wantProgress("s2", sweep.Progress{Pending: 2})
+		_, err := f.TakeTrials(f.ctx, "nil", []int64{0})
+		wantError(t, err, sweep.ErrNotFound)
+	})
+
 	t.Run("Requeue", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 4, 4)
