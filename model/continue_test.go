@@ -197,3 +197,52 @@ func TestContinueRefuses(t *testing.T) {
 	refuses("damage", func(r *sweep.TrainRequest) { r.Checkpoint = state[:len(state)/2] })
 	refuses("shorter", func(r *sweep.TrainRequest) { r.Parameters["epochs"] = int64(1) })
 }
+
+// A trial that could be stopped early retains all points of its curves. One that cannot be stopped, and thins them,
+// continues from its checkpoints with the same bits. The other way round points may be missing.
+func TestContinueStoppable(t *testing.T) {
+	const points = 8
+	point := sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "hidden": int64(4), "open_ended": true,
+		"epochs": int64(60)}
+	trainOnce := func(thinned bool, from []byte) (*sweep.Result, *collector, error) {
+		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Points: points, Thinned: thinned,
+			Checkpoint: from}
+		trainer, sink := newTrainer(t), newCollector()
+		trainer.checkpointInterval = time.Nanosecond
+		if thinned {
+			sink.recorder = sweep.NewRecorder(points)
+		}
+		result, err := trainer.Train(t.Context(), request, sink)
+		if err == nil {
+			result.Curves = sink.recorder.Curves()
+		}
+		return result, sink, err
+	}
+	check := func(thinned bool, want *sweep.Result, from []byte) {
+		t.Helper()
+		got, _, err := trainOnce(thinned, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if volatile := description().Volatile(); got.ComputeDigest(volatile) != want.ComputeDigest(volatile) {
+			t.Errorf("thinned %v: other bits", thinned)
+		}
+	}
+	whole, all, err := trainOnce(false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, thin, err := trainOnce(true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := len(all.checkpoints) * 2 / 3
+	for _, at := range []int{3, late} {
+		check(true, want, all.checkpoints[at])
+		check(false, whole, all.checkpoints[at])
+	}
+	check(false, whole, thin.checkpoints[3])
+	if _, _, err := trainOnce(false, thin.checkpoints[late]); err == nil || !strings.Contains(err.Error(), "lack points") {
+		t.Errorf("from a checkpoint that lacks points: %v", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -479,14 +480,16 @@ func (c *curves) resume(points []byte) error {
 	if err := kept.UnmarshalBinary(points); err != nil {
 		return err
 	}
-	if c.thinned {
-		if kept.Limit() != c.recorder.Limit() {
-			return fmt.Errorf("its curves have at most %d points, and those of this trial %d", kept.Limit(),
-				c.recorder.Limit())
-		}
-		c.recorder = kept
-	} else {
+	switch {
+	case !c.thinned && !kept.Whole():
+		return errors.New("its curves lack points, by which this trial may be stopped")
+	case !c.thinned, kept.Limit() == math.MaxInt32: // all points, as of a trial that could be stopped
 		c.recorder.Add(kept.Curves())
+	case kept.Limit() != c.recorder.Limit():
+		return fmt.Errorf("its curves have at most %d points, and those of this trial %d", kept.Limit(),
+			c.recorder.Limit())
+	default:
+		c.recorder = kept
 	}
 	return nil
 }

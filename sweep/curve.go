@@ -195,6 +195,16 @@ func (r *Recorder) Replace(c Curve) {
 	}
 }
 
+// Whole reports whether all points of all curves are kept.
+func (r *Recorder) Whole() bool {
+	for _, rec := range r.curves {
+		if rec.thinned || rec.run > 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // Limit is the largest number of points that are kept of a curve, but for the last.
 func (r *Recorder) Limit() int { return r.limit }
 

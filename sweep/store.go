@@ -73,8 +73,9 @@ type Queue interface {
 	// index order. It takes none of a sweep that is no longer active.
 	TakeTrials(ctx context.Context, id string, indices []int64) ([]Trial, error)
 	// Checkpoints returns what trials of a sweep, by their indices, can continue from: of each lineage the
-	// CheckpointArtifact of the completed trial with the largest budget below the trial's, of any sweep
-	// in the same pool. It looks in the trial's own sweep alone if the grid does not reuse results.
+	// CheckpointArtifact of the completed trial with the largest budget below the trial's, without one of a
+	// trial that was stopped early, of any sweep in the same pool. It looks in the trial's own sweep alone if
+	// the grid does not reuse results.
 	Checkpoints(ctx context.Context, id string, trials []Trial) (map[int64]ArtifactRecord, error)
 	// Requeue puts the queued ones of these trials back to pending.
 	Requeue(ctx context.Context, trials []TrialID) (int64, error)

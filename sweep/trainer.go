@@ -52,8 +52,8 @@ type TrainRequest struct {
 	// Recorder of that limit then needs to keep no more points.
 	Thinned bool `json:"thinned,omitempty"`
 	// Checkpoint, if not empty, is the last one that an earlier execution of the same fingerprint
-	// sent, or the CheckpointArtifact of a trial of the same lineage with a smaller budget. Training
-	// resumes from it, with the same bits.
+	// sent, or the CheckpointArtifact of a trial of the same lineage with a smaller budget, or of one that
+	// was stopped early. Training resumes from it, with the same bits.
 	Checkpoint []byte `json:"checkpoint,omitempty"`
 	// Script is the sweep's program, as far as the trial needs it; nil unless the
 	// trainer is ScriptTrainer.

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -154,7 +155,7 @@ func (e *execution) store(r *sweep.Result) error {
 		if h := e.artifacts[name]; h != nil {
 			a = h.Artifact
 			if a.Problem == "" {
-				if err := e.put(&a, h.content); err != nil {
+				if err := e.put(e.ctx, &a, h.content); err != nil {
 					return err
 				}
 			}
@@ -167,8 +168,39 @@ func (e *execution) store(r *sweep.Result) error {
 	return nil
 }
 
+// stoppedEarly is the problem of a checkpoint that there is none of.
+const stoppedEarly = "the trial was stopped early, before its trainer saved a checkpoint"
+
+// storeStopped stores the checkpoint of a trial that was stopped early, if its sweep keeps checkpoints and trials can
+// continue from them: that of its end, if its trainer had come there, else its last one. If the worker is stopped
+// meanwhile, there is none.
+func (e *execution) storeStopped(r *sweep.Result) {
+	d := e.slot.description
+	if d == nil || !slices.Contains(e.delivery.Artifacts, sweep.CheckpointArtifact) {
+		return
+	}
+	if lineage, _ := d.Lineage(e.delivery.Parameters, e.delivery.DatasetDigest); lineage == "" {
+		return
+	}
+	a := sweep.Artifact{Name: sweep.CheckpointArtifact, Problem: stoppedEarly}
+	if e.artifacts[a.Name] == nil {
+		if state := e.lastCheckpoint(); state != nil {
+			_ = e.Artifact(sweep.Artifact{Name: a.Name}, bytes.NewReader(state)) // what is wrong is its Problem
+		}
+	}
+	if h := e.artifacts[a.Name]; h != nil {
+		if a = h.Artifact; a.Problem == "" && e.put(e.running, &a, h.content) != nil {
+			a.Problem = "not stored: the worker was stopped"
+		}
+	}
+	if a.Problem != "" {
+		a.Size, a.Digest = 0, ""
+	}
+	r.Artifacts = []sweep.Artifact{a}
+}
+
 // put stores an artifact, or sets its Problem.
-func (e *execution) put(a *sweep.Artifact, content io.ReaderAt) error {
+func (e *execution) put(ctx context.Context, a *sweep.Artifact, content io.ReaderAt) error {
 	w := e.slot.worker
 	store := w.options.Artifacts
 	if store == nil {
@@ -176,9 +208,9 @@ func (e *execution) put(a *sweep.Artifact, content io.ReaderAt) error {
 		return nil
 	}
 	a.Store = store.Name()
-	err := store.Put(e.ctx, sweep.ArtifactLocation(w.options.Pool, e.delivery.TrialID, a.Digest), content, a.Size)
-	if e.ctx.Err() != nil {
-		return e.ctx.Err()
+	err := store.Put(ctx, sweep.ArtifactLocation(w.options.Pool, e.delivery.TrialID, a.Digest), content, a.Size)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if err != nil {
 		a.Problem = "not stored: " + err.Error()

@@ -132,6 +132,23 @@ func (e *execution) loadCheckpoint() []byte {
 	return nil
 }
 
+// lastCheckpoint returns the state of the trial's last checkpoint, nil if there is none that fits.
+func (e *execution) lastCheckpoint() []byte {
+	path := e.checkpointPath()
+	if path == "" {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	line, state, _ := bytes.Cut(data, []byte{'\n'})
+	if h, err := readHeader(line); err != nil || h.unfit(e.header(0)) != "" {
+		return nil
+	}
+	return state
+}
+
 // saveCheckpoint replaces the trial's checkpoint atomically.
 func (e *execution) saveCheckpoint(step int64, state []byte) error {
 	path := e.checkpointPath()

@@ -29,6 +29,8 @@ type execution struct {
 	// abandon stops the trial for a reason, by ending ctx.
 	ctx     context.Context
 	abandon context.CancelCauseFunc
+	// running is the worker's: it has not ended when the trial is stopped early.
+	running context.Context
 	// process runs the trial; nil until it does.
 	process atomic.Pointer[sweep.Process]
 
@@ -59,7 +61,7 @@ type execution struct {
 // newExecution begins an execution, which stops when running ends.
 func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution {
 	e := &execution{
-		slot: s, delivery: d, id: wire.NewExecution(), began: time.Now().UTC(),
+		slot: s, delivery: d, id: wire.NewExecution(), began: time.Now().UTC(), running: running,
 		recorder: sweep.NewRecorder(d.Limits.Points), pointsWait: firstPoints,
 	}
 	e.ctx, e.abandon = context.WithCancelCause(running)
@@ -318,6 +320,7 @@ func (e *execution) stoppedResult() *sweep.Result {
 			r.Summary[name] = sweep.Widen(v)
 		}
 	}
+	e.storeStopped(r)
 	return r
 }
 

@@ -181,7 +181,8 @@ func (p *process) Close() error {
 }
 
 func (p *process) Describe(context.Context) (*sweep.Description, error) {
-	return &sweep.Description{Name: p.name, ResultVersion: "1", KernelLevel: "go"}, nil
+	return &sweep.Description{Name: p.name, ResultVersion: "1", KernelLevel: "go",
+		Parameters: []sweep.ParameterSchema{{Name: "budget", Type: sweep.IntegerType, Budget: true}}}, nil
 }
 
 func (p *process) Validate(context.Context, sweep.ValidateRequest) (*sweep.Validation, error) {

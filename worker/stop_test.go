@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/artifact/artifacttest"
 	"sweep/sweep/wire"
 	"sweep/worker"
 )
@@ -71,10 +72,17 @@ func TestStoppedEarly(t *testing.T) {
 		j := job(index + 1)
 		j.Stop = &sweep.StopRule{Metric: "loss", Goal: sweep.Minimize, Generation: 2, Limits: []sweep.StopLimit{
 			{At: 1, Value: 5, Trials: 8}, {At: 2, Value: 3.5, Trials: 8}, {At: 3, Value: 2.5, Trials: 6}}}
+		if index == 0 {
+			j.Artifacts, j.Parameters = []string{sweep.CheckpointArtifact}, sweep.Parameters{"budget": int64(9)}
+		}
 		r.publish(j)
 	}
 	r.launch(worker.Options{Launcher: r.launcher}, patience)
 	want := r.result(1)
+	if a := want.Artifacts; len(a) != 1 || a[0].Problem !=
+		"the trial was stopped early, before its trainer saved a checkpoint" {
+		t.Errorf("artifacts %+v", a)
+	}
 	if want.State != sweep.Stopped || want.Error != "stopped at value 2, step 2: the best loss up to there, 4, is above "+
 		"3.5, the median of 8 trials before generation 2" {
 		t.Errorf("%s, %q", want.State, want.Error)
@@ -184,15 +192,25 @@ func TestStoppedAfterResuming(t *testing.T) {
 		}
 		return nil, errors.New("it was not stopped")
 	})
-	j := job(1)
+	j := asking(1, sweep.CheckpointArtifact, "weights")
+	j.Parameters = sweep.Parameters{"budget": int64(9)} // its last checkpoint is kept
 	j.Stop = &sweep.StopRule{Metric: "loss", Goal: sweep.Minimize, Generation: 2, Limits: []sweep.StopLimit{
 		{At: 3, Value: 4, Trials: 8}}}
 	r.publish(j)
-	r.launch(worker.Options{Launcher: r.launcher, CheckpointDir: t.TempDir()}, patience)
+	store := newFolder(t)
+	r.launch(worker.Options{Launcher: r.launcher, CheckpointDir: t.TempDir(), Artifacts: store}, patience)
 	r.release(1, 1)
 	r.queueEmpties() // a job that is there is not published again
 	r.publish(j)
-	if got := r.result(1); got.State != sweep.Stopped || len(got.Marks.Values) != 3 {
+	got := r.result(1)
+	if got.State != sweep.Stopped || len(got.Marks.Values) != 3 {
 		t.Errorf("%s, %q, marks %+v", got.State, got.Error, got.Marks)
+	}
+	want := artifacttest.Record(j.TrialID, []byte("state")).Artifact
+	if want.Name, want.Store = sweep.CheckpointArtifact, store.Name(); !reflect.DeepEqual(got.Artifacts,
+		[]sweep.Artifact{want}) {
+		t.Errorf("artifacts %+v, want %+v", got.Artifacts, want)
+	} else if err := r.check(store, 1, want); err != nil {
+		t.Error(err)
 	}
 }

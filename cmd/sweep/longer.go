@@ -40,8 +40,10 @@ has artifacts: [checkpoint], or of the best ten of them with keep: {checkpoint: 
 
 --best N takes the N best trials by the sweep's select, --where those that match a
 condition, as in "sweep trials". Trials that diverged, or train as long already, are
-left out. Trials that depend on where training ends, such as those with refit or
-schedule: linear, are refused.
+left out. So are trials that were stopped early, unless --where names their state, as
+in --where state=stopped; they may be trained to the end that they had. Trials that
+depend on where training ends, such as those with refit or schedule: linear, are
+refused.
 
 With a cluster (--nats) the sweep is submitted, otherwise it is run here. Repeating the
 command adds nothing.
@@ -188,7 +190,7 @@ func (o *longerOptions) make(cmd *cobra.Command, results reader, record *sweep.S
 // alone, as in the rungs of a halving, it is the longest one.
 func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *sweep.SweepRecord, d *sweep.Description,
 	name string, value int64) (trials []*sweep.TrialRecord, err error) {
-	list := trialsOptions{where: o.where, after: -1, states: []string{string(sweep.Completed)}}
+	list := trialsOptions{where: o.where, after: -1, states: []string{string(sweep.Completed), string(sweep.Stopped)}}
 	choice := record.Grids[0].Submission.Spec.Select.Filled(&record.Grids[0].Submission.Description)
 	if o.best > 0 {
 		if choice.By == "" {
@@ -203,7 +205,8 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 	if err := checkNames(cmd.Context(), results, record, query, nil); err != nil {
 		return nil, err
 	}
-	diverged, long, shorter := 0, 0, 0
+	named := slices.ContainsFunc(query.Where, func(c sweep.TrialCondition) bool { return c.Name == "state" })
+	diverged, long, shorter, stopped := 0, 0, 0, 0
 	points := map[string]int{} // their places in trials
 	err = results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
 		budget, ok := t.Parameters[name].(int64)
@@ -214,7 +217,10 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 		case t.Result != nil && t.Result.Diverged:
 			diverged++
 			return nil
-		case budget >= value:
+		case t.State == sweep.Stopped && !named:
+			stopped++
+			return nil
+		case budget > value || budget == value && t.State != sweep.Stopped:
 			long++
 			return nil
 		}
@@ -252,6 +258,10 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 	if shorter > 0 {
 		fmt.Fprintf(out, "left out: %s whose point has a trial with more %s\n", sweep.CountText(int64(shorter), "trial"),
 			name)
+	}
+	if stopped > 0 {
+		fmt.Fprintf(out, "left out: %s that were stopped early; --where state=stopped selects them\n",
+			sweep.CountText(int64(stopped), "trial"))
 	}
 	if err == nil && len(trials) == 0 {
 		fmt.Fprintln(out, "no trial is left to be trained longer")

@@ -2,8 +2,11 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"sweep/sweep"
 )
 
 // stoppedSweeps are sweeps that stop trials early, of the built-in trainer and of a program.
@@ -16,6 +19,8 @@ parameters:
   model: {values: [rnn, lstm]}
   lr: {values: [1e-2, 1e-5, 3e-3, 1e-4, 1e-3, 1e-6]}
   epochs: {value: 20}
+  open_ended: {value: true}
+artifacts: [checkpoint]
 `,
 	"script.yaml": `
 program: train.py
@@ -82,7 +87,51 @@ func TestStoppedSweeps(t *testing.T) {
 				if again := ask("sql", strings.Replace(all, "%s", "max", 1), "--format", "csv"); again != got {
 					t.Errorf("again:\n%s\nwant\n%s", again, got)
 				}
+				if name == "builtin.yaml" && slots == "4" {
+					checkStoppedLonger(t, home, strings.Count(got, ",stopped,"), ask)
+				}
 			}
 		})
+	}
+}
+
+// checkStoppedLonger: trials that were stopped are trained longer only if they are selected, also to the end that they
+// had, with the bits of trials that were not stopped.
+func checkStoppedLonger(t *testing.T, home string, count int, ask func(args ...string) string) {
+	t.Helper()
+	stopped := sweep.CountText(count, "trial")
+	if told := ask("longer", "builtin", "--set", "epochs=25", "--dry-run"); !strings.Contains(told, "left out: "+stopped+
+		" that were stopped early") {
+		t.Errorf("without the stopped ones: %s", told)
+	}
+	if told := ask("longer", "builtin", "--set", "epochs=20", "--where", "state=stopped", "--quiet"); !strings.Contains(told,
+		"of "+stopped+" continue") || strings.Contains(told, "left out") {
+		t.Errorf("the stopped ones: %s", told)
+	}
+	other := t.TempDir()
+	whole := write(t, other, "builtin.yaml", strings.Join(slices.DeleteFunc(strings.Split(stoppedSweeps["builtin.yaml"], "\n"),
+		func(line string) bool {
+			return strings.HasPrefix(line, "early") || strings.HasPrefix(line, "batch")
+		}), "\n"))
+	if _, stderr, code := output(t, other, "run", whole, "--quiet"); code != 0 {
+		t.Fatal(stderr)
+	}
+	digests := func(home, name string) []string {
+		t.Helper()
+		stdout, stderr, code := output(t, home, "sql", "SELECT parameters ->> 'model', parameters ->> 'lr', digest FROM results "+
+			"WHERE sweep_id = '"+idOf(t, home, name)+"' AND state = 'completed'", "--format", "csv")
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		return strings.Split(strings.TrimSpace(stdout), "\n")[1:]
+	}
+	all, some := digests(other, "builtin"), digests(home, "builtin epochs=20")
+	if len(some) != count {
+		t.Errorf("%d of %d trials that were stopped have completed", len(some), count)
+	}
+	for _, one := range some {
+		if !slices.Contains(all, one) {
+			t.Errorf("%s is not among %v", one, all)
+		}
 	}
 }

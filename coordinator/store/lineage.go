@@ -40,7 +40,8 @@ func (p *page) addLineages() {
 }
 
 // continuable finds, for each trial of sweep $1, the checkpoint of its lineage with the largest budget below
-// its own, of a trial in the pool $2. A trial that was charged with a failure starts from its beginning: the
+// its own, of a completed trial in the pool $2; without one that of a trial that was stopped early, whose budget may
+// be equal. A trial that was charged with a failure starts from its beginning: the
 // checkpoint may be what its trainer fails from.
 const continuable = `SELECT c.trial_index, s.sweep_id, t.trial_index, a.media_type, a.size, a.digest, a.store,
 		a.location
@@ -48,13 +49,14 @@ const continuable = `SELECT c.trial_index, s.sweep_id, t.trial_index, a.media_ty
 			JOIN trials AS f ON f.trial_no = l.trial_no
 			JOIN sweeps AS d ON d.sweep_no = f.sweep_no
 			JOIN trial_artifacts AS k ON k.trial_no = l.trial_no
-			WHERE l.lineage = v.lineage AND l.budget < v.budget AND f.state = 'completed' AND d.deleted_at IS NULL
+			WHERE l.lineage = v.lineage AND l.budget <= v.budget AND d.deleted_at IS NULL
+				AND (f.state = 'completed' AND l.budget < v.budget OR f.state = 'stopped')
 				AND d.pool = $2 AND k.name = '` + sweep.CheckpointArtifact + `' AND k.problem = ''
 				AND NOT EXISTS (SELECT 1 FROM trials AS o
 					WHERE o.sweep_no = $1 AND o.trial_index = v.trial_index AND o.charged > 0)
 				AND (f.sweep_no = $1 OR EXISTS (SELECT 1 FROM grids AS g WHERE g.sweep_no = $1 AND g.reuse
 					AND v.trial_index >= g.first_index AND v.trial_index < g.first_index + g.points))
-			ORDER BY l.budget DESC, l.trial_no LIMIT 1) AS from_no
+			ORDER BY f.state, l.budget DESC, l.trial_no LIMIT 1) AS from_no
 		FROM {v}) AS c
 	JOIN trials AS t ON t.trial_no = c.from_no
 	JOIN sweeps AS s ON s.sweep_no = t.sweep_no

@@ -64,6 +64,18 @@ func testLineages(t *testing.T, open func(t *testing.T) sweep.Store) {
 			trial("s1", 3, 50, "other"))
 	})
 
+	// That of a trial that was stopped early is one, too, also with the same budget, if there is no other.
+	t.Run("Stopped", func(t *testing.T) {
+		f := prepare(t)
+		stopped := leaving(checkpoint)
+		stopped.State = sweep.Stopped
+		f.complete(trialID("s1", 2), stopped)
+		f.complete(trialID("s1", 3), stopped)
+		f.create("s2", 3, 3)
+		check(f, "s2", map[int64]sweep.TrialID{0: trialID("s1", 1), 1: trialID("s1", 3)}, trial("s2", 0, 80, long+"x"),
+			trial("s2", 1, 10, "other"), trial("s2", 2, 9, "other"))
+	})
+
 	t.Run("Elsewhere", func(t *testing.T) {
 		f := prepare(t)
 		from := map[int64]sweep.TrialID{0: trialID("s1", 1)}
