@@ -71,7 +71,7 @@ func TestKeep(t *testing.T) {
 		line{args: []string{"trial", "show", "some", dropped}, stdout: []string{"dropped", reason}},
 		line{args: []string{"artifacts", "get", "some", dropped, "checkpoint"}, code: exitNotFound, stderr: []string{reason}},
 		line{args: []string{"longer", "some", "--set", "epochs=6", "--dry-run"}, stderr: []string{
-			"2 of 5 trials continue", "3 from their beginning: the checkpoint is " + reason}},
+			"2 of 5 trials continue", "3 from the beginning: the checkpoint is " + reason}},
 		line{args: []string{"longer", "some", "--set", "epochs=6", "--best", "2", "--quiet"}, stderr: []string{
 			"2 of 2 trials continue", "2 completed"}},
 		// Those that are not kept are reused by a sweep that keeps as many, not by one that keeps all.
