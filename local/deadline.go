@@ -41,7 +41,8 @@ type chooser struct {
 }
 
 const (
-	// queueTime is for how long the slots may have trials that wait in their queue, in seconds, and mostQueued how many.
+	// queueTime is for how long the slots may have trials that wait in their queue, in seconds, and mostQueued how
+	// many.
 	queueTime  = 2
 	mostQueued = 512
 	// pendingPage is how many pending trials are read at once.
@@ -78,7 +79,7 @@ func (c *chooser) choose(ctx context.Context, b *sweep.Backlog) error {
 		c.order, c.unwritten = order{}, b.Unwritten
 	}
 	if b.Grids != len(c.record.Grids) { // the sweep was extended
-		record, err := c.Store.Sweep(ctx, b.Sweep)
+		record, err := c.Sweep(ctx, b.Sweep)
 		if err != nil {
 			return err
 		}
@@ -95,7 +96,8 @@ func (c *chooser) choose(ctx context.Context, b *sweep.Backlog) error {
 	}
 	if n = min(n, pending-int64(len(c.chosen))); n > 0 {
 		left := c.at.Sub(c.now()).Seconds()
-		found, err := c.order.next(int(n), left, c.chosen, func(from int64) ([]candidate, error) { return c.pending(ctx, from) })
+		pending := func(from int64) ([]candidate, error) { return c.pending(ctx, from) }
+		found, err := c.order.next(int(n), left, c.chosen, pending)
 		if err != nil {
 			return err
 		}

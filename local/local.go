@@ -46,7 +46,8 @@ type Options struct {
 	Watch func(ctx context.Context, record *sweep.SweepRecord)
 	// Full is called when a disk is found full, before the run ends.
 	Full func(err error)
-	// Deadline, if not nil, ends the run as an interruption does, and decides which trials run before. Only Run has one.
+	// Deadline, if not nil, ends the run as an interruption does, and decides which trials run before. Only Run has
+	// one.
 	Deadline *Deadline
 }
 

@@ -1,8 +1,9 @@
 package local
 
-// order goes through the pending trials of a sweep in the order in which they run before a deadline: at first those that
-// end in time by their estimates, then the others, whose checkpoints the deadline leaves; of both the first replicate of
-// every point, then the second one, and so on, in the order of index. It has no clock, and keeps its place alone.
+// order goes through the pending trials of a sweep in the order in which they run before a deadline: at first those
+// that end in time by their estimates, then the others, whose checkpoints the deadline leaves; of both the first
+// replicate of every point, then the second one, and so on, in the order of index. It has no clock, and keeps its
+// place alone.
 type order struct {
 	// late means that nothing that ends in time was left.
 	late bool

@@ -36,8 +36,8 @@ sweep, 6 the sweep is paused because its trials fail.`,
 			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
 				have := record.Points()
 				if from > have || count > have-from {
-					return usageError("sweep %s has %s, too few for --from %d --count %d: add points with \"sweep tell\"",
-						record.ID, sweep.CountText(have, "trial"), from, count)
+					return usageError("sweep %s has %s, too few for --from %d --count %d: add points with "+
+						"\"sweep tell\"", record.ID, sweep.CountText(have, "trial"), from, count)
 				}
 				until := have
 				if count > 0 {

@@ -256,8 +256,8 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 		fmt.Fprintf(out, "left out: %s with %s of %d or more\n", sweep.CountText(int64(long), "trial"), name, value)
 	}
 	if shorter > 0 {
-		fmt.Fprintf(out, "left out: %s whose point has a trial with more %s\n", sweep.CountText(int64(shorter), "trial"),
-			name)
+		fmt.Fprintf(out, "left out: %s whose point has a trial with more %s\n",
+			sweep.CountText(int64(shorter), "trial"), name)
 	}
 	if stopped > 0 {
 		fmt.Fprintf(out, "left out: %s that were stopped early; --where state=stopped selects them\n",

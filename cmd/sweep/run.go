@@ -111,25 +111,30 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 // agentVariable has the id that wandb.sweep gave the sweep which is run by wandb.agent.
 const agentVariable = "SWEEP_AGENT"
 
+// check refuses flags that cannot be, and returns the deadline, the zero time if there is none.
+func (o *runOptions) check(cmd *cobra.Command) (until time.Time, err error) {
+	if o.slots < 1 {
+		return until, usageError("--slots %d: expected at least 1", o.slots)
+	}
+	if o.quiet {
+		if cmd.Flags().Changed("progress") {
+			return until, usageError("--quiet and --progress %s exclude each other", o.progress)
+		}
+		o.progress = progressQuiet
+	}
+	if o.until != "" {
+		return parseUntil(o.until, time.Now())
+	}
+	return until, nil
+}
+
 // runSweep checks the file, brings up the parts of a cluster in this process
 // and waits for the sweep's end.
 func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) error {
 	ctx := cmd.Context()
-	if options.slots < 1 {
-		return usageError("--slots %d: expected at least 1", options.slots)
-	}
-	if options.quiet {
-		if cmd.Flags().Changed("progress") {
-			return usageError("--quiet and --progress %s exclude each other", options.progress)
-		}
-		options.progress = progressQuiet
-	}
-	var at time.Time
-	if options.until != "" {
-		var err error
-		if at, err = parseUntil(options.until, time.Now()); err != nil {
-			return err
-		}
+	at, err := options.check(cmd)
+	if err != nil {
+		return err
 	}
 	console := newConsole(cmd.ErrOrStderr())
 	console.asJSON = options.progress == progressJSON

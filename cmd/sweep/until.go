@@ -174,7 +174,8 @@ func (u *untilRun) report(cmd *cobra.Command, id string, console *console) error
 
 // writeUndecided writes the groups with trials that have not ended.
 func writeUndecided(out, notes io.Writer, u *progress.Undecided, by []string, slots int) error {
-	if _, err := fmt.Fprintf(out, "undecided: %d of %s\n", u.Undecided, sweep.CountText(u.Groups, "group")); err != nil {
+	_, err := fmt.Fprintf(out, "undecided: %d of %s\n", u.Undecided, sweep.CountText(u.Groups, "group"))
+	if err != nil {
 		return err
 	}
 	var table columns

@@ -99,8 +99,8 @@ func stoppingSchema() object {
 					"trials are compared; the next ones are eta times as many."),
 				"max_iter": documented(object{"type": "integer", "minimum": 1},
 					"The number of values of a whole trial."),
-				"s": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBands}, "How often trials are compared, at max_iter "+
-					"/ eta, max_iter / eta² and so on."),
+				"s": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBands},
+					"How often trials are compared, at max_iter / eta, max_iter / eta² and so on."),
 				"eta": documented(object{"type": "number", "exclusiveMinimum": 1, "default": sweep.DefaultEta},
 					"The best 1/eta of the values pass."),
 				"strict": documented(object{"type": "boolean", "default": true}, "Whether the value there is "+
