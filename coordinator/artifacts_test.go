@@ -112,18 +112,7 @@ func TestArtifacts(t *testing.T) {
 	id := b.submit(c, s)
 	b.finish(c, id)
 	stop()
-	states := func(check sweep.ArtifactCheck) (list []string) {
-		t.Helper()
-		err := c.CheckArtifacts(t.Context(), sweep.ArtifactQuery{Sweep: "weights"}, check,
-			func(a *sweep.CheckedArtifact) error {
-				list = append(list, fmt.Sprint(a.Index, " ", a.State))
-				return nil
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
+	states := func(check sweep.ArtifactCheck) []string { return artifactStates(t, c, "weights", check) }
 	for _, check := range []sweep.ArtifactCheck{sweep.CheckNothing, sweep.CheckSize, sweep.CheckDigest} {
 		if got := states(check); !slices.Equal(got, []string{"0 stored", "1 stored", "2 stored", "3 stored"}) {
 			t.Errorf("%s: %v", check, got)
@@ -397,4 +386,17 @@ func TestWorkersThatCannotReport(t *testing.T) {
 	if err := c.Outage(); err != nil {
 		t.Errorf("the worker reports again, and the outage is %v", err)
 	}
+}
+
+// artifactStates are the states of a sweep's artifacts, each after the index of its trial.
+func artifactStates(t *testing.T, c *Coordinator, id string, check sweep.ArtifactCheck) (list []string) {
+	t.Helper()
+	err := c.CheckArtifacts(t.Context(), sweep.ArtifactQuery{Sweep: id}, check, func(a *sweep.CheckedArtifact) error {
+		list = append(list, fmt.Sprint(a.Index, " ", a.State))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

@@ -62,17 +62,7 @@ func TestRemoveDropped(t *testing.T) {
 		example.Events = append(example.Events, result)
 	}
 	example.Add(t, s)
-	states := func() (list []string) {
-		err := c.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s1"}, sweep.CheckDigest,
-			func(a *sweep.CheckedArtifact) error {
-				list = append(list, fmt.Sprint(a.Index, " ", a.State))
-				return nil
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
+	states := func() []string { return artifactStates(t, c, "s1", sweep.CheckDigest) }
 	want := []string{"0 dropped", "1 dropped", "2 dropped", "3 dropped", "4 stored", "5 stored"}
 	attempts := 1
 	for ; ; attempts++ {

@@ -75,7 +75,8 @@ func TestKeep(t *testing.T) {
 		line{args: []string{"longer", "some", "--set", "epochs=6", "--best", "2", "--quiet"}, stderr: []string{
 			"2 of 2 trials continue", "2 completed"}},
 		// Those that are not kept are reused by a sweep that keeps as many, not by one that keeps all.
-		line{args: []string{"run", file("more", rates+", 0.2", "keep: {checkpoint: 2}"), "--quiet"}, stderr: []string{"6 completed (5 reused"}},
+		line{args: []string{"run", file("more", rates+", 0.2", "keep: {checkpoint: 2}"), "--quiet"},
+			stderr: []string{"6 completed (5 reused"}},
 		line{args: []string{"run", file("all", rates, "artifacts: [checkpoint]"), "--quiet"},
 			stderr: []string{"5 completed (2 reused"}},
 	)

@@ -145,6 +145,8 @@ func forecastText(trials int64, seconds float64, slots int, at, now time.Time) s
 	}
 	fit := at.Sub(now).Seconds() / seconds * float64(slots)
 	switch need := seconds * float64(trials) / float64(min(int64(slots), max(trials, 1))); {
+	case fit >= float64(trials) && need < 1:
+		return fmt.Sprintf("%s should fit before %s: less than a second", all, clock)
 	case fit >= float64(trials):
 		return fmt.Sprintf("%s should fit before %s: about %s", all, clock, secondsText(need))
 	case fit < 1:

@@ -60,7 +60,7 @@ func TestForecastText(t *testing.T) {
 		{1, 60, 8, "1 trial should fit before 06:00: about 1m00s"},
 		{3, 7200, 0.25, "none of 3 trials fits before 22:15: one takes about 2h00m"},
 		{1200, 0, 30, "how many of 1200 trials fit before 2026-11-29 04:00 is not known until one has run here"},
-		{0, 10, 0.1, "0 trials should fit before 22:06:00: about 0s"},
+		{0, 10, 0.1, "0 trials should fit before 22:06:00: less than a second"},
 	} {
 		at := now.Add(time.Duration(c.hours * float64(time.Hour)))
 		if got := forecastText(c.trials, c.seconds, 4, at, now); got != c.want {
@@ -93,12 +93,14 @@ Adiac    gru    8 of 40      1 of 5               unknown
 	}
 }
 
-// A deadline ends a run as an interruption does, before its first trial and while one runs: the list of what is undecided
-// says so. The same command resumes with the first replicates that are left, and the results are those of a plain run.
+// A deadline ends a run as an interruption does, before its first trial and while one runs, and the run lists the
+// undecided groups. The same command resumes with the remaining first replicates, and the results equal those of a run
+// without a deadline.
 func TestUntil(t *testing.T) {
 	fullOnly(t)
 	dir := folder(t, map[string]string{
-		"p.sh": "for a; do case $a in --x=*) x=${a#--x=};; esac; done\nif [ $x = 2 ] && [ ! -e go ]; then touch runs; while :; do sleep 0.05; done; fi\n" +
+		"p.sh": "for a; do case $a in --x=*) x=${a#--x=};; esac; done\n" +
+			"if [ $x = 2 ] && [ ! -e go ]; then touch runs; while :; do sleep 0.05; done; fi\n" +
 			"echo \"{\\\"y\\\": $x}\" >> \"$SWEEP_EVENTS\"\n",
 		"s.yaml": "command: [sh, p.sh, '${args}']\nreplicates: 2\nselect: {by: y, goal: minimize, group: [x]}\n" +
 			"parameters: {x: {values: [1, 2]}}\n",

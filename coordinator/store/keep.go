@@ -12,9 +12,9 @@ import (
 	"sweep/sweep"
 )
 
-// A sweep may keep an artifact of its best trials alone. The table kept_artifacts has these, and changes in the
-// transaction of each result. An artifact whose trial is no longer there is dropped: its row says so, it is no longer
-// reused, and the coordinator removes its bytes.
+// A sweep may keep an artifact of its best trials alone. The table kept_artifacts lists these trials, and changes in
+// the transaction of each result. When a trial leaves the table, its artifact is dropped: the artifact's row is marked,
+// the artifact is no longer reused, and the coordinator removes its bytes.
 
 // candidate is a trial that may be among the best of a sweep that keeps their artifacts.
 type candidate struct {
