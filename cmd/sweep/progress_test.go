@@ -214,6 +214,7 @@ func TestProgressModes(t *testing.T) {
 	}
 	c.run(exitUsage, []string{"expected one of auto, tty, plain, json, quiet"}, "run", file, "--progress", "loud")
 	c.run(exitUsage, []string{"exclude each other"}, "run", file, "--progress", "json", "--quiet")
+	c.run(exitUsage, []string{"uses no cluster"}, "run", file, "--nats", "nats://127.0.0.1:1")
 	c.run(exitUsage, []string{"--watch"}, "submit", file, "--progress", "json", "--nats", "nats://127.0.0.1:1")
 }
 

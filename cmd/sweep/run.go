@@ -113,6 +113,10 @@ const agentVariable = "SWEEP_AGENT"
 
 // check refuses flags that cannot be, and returns the deadline, the zero time if there is none.
 func (o *runOptions) check(cmd *cobra.Command) (until time.Time, err error) {
+	if cmd.Flags().Changed("nats") {
+		return until, usageError("%s trains on this machine and uses no cluster: leave out --nats, or use \"sweep "+
+			"submit\"", cmd.CommandPath())
+	}
 	if o.slots < 1 {
 		return until, usageError("--slots %d: expected at least 1", o.slots)
 	}
