@@ -58,7 +58,7 @@ type expansion struct {
 	First   sweep.Parameters `json:"first"`
 	Last    sweep.Parameters `json:"last"`
 	Removed []sweep.Removal  `json:"removed,omitempty"`
-	// Checked points were validated by the trainer.
+	// Checked points, of those that do not depend on results, were validated by the trainer.
 	Checked int64   `json:"checked,omitempty"`
 	Flops   float64 `json:"flops,omitempty"`
 	// Seconds is the time that one core takes by SpeedFrom, 0 if that is not known.
@@ -97,7 +97,8 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 	}
 	e := expansion{
 		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product(), First: first, Last: last,
-		Removed: p.grid.Removed(), Checked: p.checked, Flops: p.submission.Flops, Bytes: p.maxBytes, Notes: p.notes,
+		Removed: p.grid.Removed(), Checked: min(p.checked, p.grid.Known()), Flops: p.submission.Flops,
+		Bytes: p.maxBytes, Notes: p.notes,
 	}
 	if known := p.grid.Known(); known < e.Points {
 		e.Known = known

@@ -1,7 +1,9 @@
 package lead
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"sweep/coordinator"
@@ -11,6 +13,9 @@ import (
 
 // controlPoll is how often a coordinator looks whether it leads yet.
 const controlPoll = 100 * time.Millisecond
+
+// errLate is why a lease has expired that no attempt failed to renew.
+var errLate = errors.New("it was not renewed in time: this process was stopped, or the database is slow")
 
 // control answers clients until ctx ends. While the lease does not hold they hear at
 // once that nobody answers; what was begun goes on, since nothing is written after
@@ -41,7 +46,8 @@ func (c *Candidate) control(ctx context.Context, leader sweep.Lead, led *coordin
 				c.Logger.Info("the leader's lease is renewed again")
 			}
 		case !holds && serving:
-			c.Logger.Warn("the leader's lease has expired; another coordinator may lead", "reason", leader.Problem())
+			c.Logger.Warn("the leader's lease has expired; another coordinator may lead",
+				"reason", cmp.Or(leader.Problem(), errLate))
 			service.Pause()
 			serving = false
 		}
