@@ -182,6 +182,12 @@ func (o *Observer) foresee(s *Snapshot, now time.Time) {
 		}
 	}
 	s.Left = o.work.left(total-done, expected)
+	// Where sizes differ, as where small trials ended or diverged first, the mean says too little.
+	if s.Left > 0 || int64(len(s.Running)) == s.Total-s.Done {
+		for _, r := range s.Running {
+			s.Left = max(s.Left, r.Left)
+		}
+	}
 }
 
 // lookAtRunning queries the running trials, their progress, and the sweep's state.

@@ -227,6 +227,26 @@ func TestObserverOfResumedTrials(t *testing.T) {
 	}
 }
 
+// A sweep does not end before its longest running trial, however fast the others were.
+func TestObserverOfUnequalTrials(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1000, loss)
+	o := b.observer()
+	b.look(o)
+	for i := range int64(9) {
+		b.start(i)
+		b.now = b.now.Add(time.Second)
+		b.complete(i, 1)
+	}
+	b.start(9)
+	b.now = b.now.Add(10 * time.Second)
+	b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 9},
+		Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{10}, Values: []float32{1}}}})
+	if s := b.look(o); s.Left != 190 {
+		t.Errorf("after 10 of 200 steps in 10 s: %g s left, want 190", s.Left)
+	}
+}
+
 func TestLabelAndSteps(t *testing.T) {
 	for _, c := range []struct {
 		p     sweep.Parameters
