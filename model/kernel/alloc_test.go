@@ -68,6 +68,8 @@ func TestNoAllocations(t *testing.T) {
 			"GRUBlend":            func() { s.GRUBlend(zr, a, b, c) },
 			"GRUBlendBackward":    func() { s.GRUBlendBackward(zr, a, b, c) },
 			"GRUGatesBackward":    func() { s.GRUGatesBackward(zr, a, b, c) },
+			"ModReLU":             func() { s.ModReLU(zr, zr, x, 1e-5) },
+			"ModReLUBackward":     func() { s.ModReLUBackward(zr, zr, zr, x, y, 1e-5) },
 			"SoftmaxCrossEntropy": func() { s.SoftmaxCrossEntropy(h, a, labels, 1) },
 			"SumSquares":          func() { s.SumSquares(x) },
 			"Dot":                 func() { s.Dot(x, y) },

@@ -250,6 +250,20 @@ func scalarGateBackwardAVX2(delta *float32, deltaStride int, dh *float32, dhStri
 //go:noescape
 func scalarGateBackwardTanhAVX2(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32)
 
+// modReLUAVX2 is modReLU of rows of cols real and as many imaginary parts, strides in bytes:
+//
+//	h = z·max(0, 1 + b/|z|); |z| = √(Re² z + Im² z + smallest)
+//
+//go:noescape
+func modReLUAVX2(h *float32, hStride int, z *float32, zStride int, b *float32, rows int, cols int, smallest float32)
+
+// modReLUBackwardAVX2 is the backward pass of modReLU, strides in bytes. Where 1 + b/|z| > 0, else delta = 0:
+//
+//	delta = (1 + b/|z|)·grad − b·(grad·z)/|z|³·z; db[j] += Σ_i (grad·z)/|z|
+//
+//go:noescape
+func modReLUBackwardAVX2(delta *float32, deltaStride int, grad *float32, gradStride int, z *float32, zStride int, b *float32, db *float32, rows int, cols int, smallest float32)
+
 // transposeAVX2 is dst[j][i] = src[i][j], strides in bytes; rows and cols of src are multiples of 8 and positive.
 //
 //go:noescape

@@ -12126,6 +12126,215 @@ done679:
 	VZEROUPPER
 	RET
 
+// func modReLUAVX2(h *float32, hStride int, z *float32, zStride int, b *float32, rows int, cols int, smallest float32)
+// Requires: AVX
+TEXT ·modReLUAVX2(SB), NOSPLIT, $8-60
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         h+0(FP), AX
+	MOVQ         z+16(FP), CX
+	MOVQ         b+32(FP), DX
+	MOVQ         rows+40(FP), BX
+	VBROADCASTSS smallest+56(FP), Y0
+	VBROADCASTSS float3f800000<>+0(SB), Y1
+	VXORPS       Y2, Y2, Y2
+
+rows684:
+	XORQ SI, SI
+	MOVQ cols+48(FP), DI
+	SUBQ $0x08, DI
+	JL   next686
+
+vectors685:
+	VMOVUPS (CX)(SI*4), Y3
+	MOVQ    cols+48(FP), R8
+	LEAQ    (CX)(R8*4), R8
+	VMOVUPS (R8)(SI*4), Y4
+	VMOVUPS (DX)(SI*4), Y5
+	VMULPS  Y3, Y3, Y6
+	VMULPS  Y4, Y4, Y7
+	VADDPS  Y7, Y6, Y6
+	VADDPS  Y0, Y6, Y6
+	VSQRTPS Y6, Y6
+	VDIVPS  Y6, Y5, Y5
+	VADDPS  Y1, Y5, Y5
+	VMAXPS  Y5, Y2, Y5
+	VMULPS  Y3, Y5, Y3
+	VMULPS  Y4, Y5, Y4
+	VMOVUPS Y3, (AX)(SI*4)
+	MOVQ    cols+48(FP), R8
+	LEAQ    (AX)(R8*4), R8
+	VMOVUPS Y4, (R8)(SI*4)
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, DI
+	JGE     vectors685
+
+next686:
+	ADDQ       $0x08, DI
+	JE         done687
+	LEAQ       masks<>+32(SB), R8
+	NEGQ       DI
+	VMOVUPS    (R8)(DI*4), Y3
+	VMASKMOVPS (CX)(SI*4), Y3, Y4
+	MOVQ       cols+48(FP), DI
+	LEAQ       (CX)(DI*4), DI
+	VMASKMOVPS (DI)(SI*4), Y3, Y5
+	VMASKMOVPS (DX)(SI*4), Y3, Y6
+	VMULPS     Y4, Y4, Y7
+	VMULPS     Y5, Y5, Y8
+	VADDPS     Y8, Y7, Y7
+	VADDPS     Y0, Y7, Y7
+	VSQRTPS    Y7, Y7
+	VDIVPS     Y7, Y6, Y6
+	VADDPS     Y1, Y6, Y6
+	VMAXPS     Y6, Y2, Y6
+	VMULPS     Y4, Y6, Y4
+	VMULPS     Y5, Y6, Y5
+	VMASKMOVPS Y4, Y3, (AX)(SI*4)
+	MOVQ       cols+48(FP), DI
+	LEAQ       (AX)(DI*4), DI
+	VMASKMOVPS Y5, Y3, (DI)(SI*4)
+
+done687:
+	ADDQ     hStride+8(FP), AX
+	ADDQ     zStride+24(FP), CX
+	DECQ     BX
+	JNE      rows684
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func modReLUBackwardAVX2(delta *float32, deltaStride int, grad *float32, gradStride int, z *float32, zStride int, b *float32, db *float32, rows int, cols int, smallest float32)
+// Requires: AVX
+TEXT ·modReLUBackwardAVX2(SB), NOSPLIT, $8-84
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         delta+0(FP), AX
+	MOVQ         grad+16(FP), CX
+	MOVQ         z+32(FP), DX
+	MOVQ         b+48(FP), BX
+	MOVQ         db+56(FP), SI
+	MOVQ         rows+64(FP), DI
+	VBROADCASTSS smallest+80(FP), Y0
+
+rows688:
+	MOVQ cols+72(FP), R8
+	XORQ R9, R9
+	SUBQ $0x08, R8
+	JL   next690
+
+vectors689:
+	VMOVUPS      (DX)(R9*4), Y1
+	MOVQ         cols+72(FP), R10
+	LEAQ         (DX)(R10*4), R10
+	VMOVUPS      (R10)(R9*4), Y2
+	VMOVUPS      (CX)(R9*4), Y3
+	MOVQ         cols+72(FP), R10
+	LEAQ         (CX)(R10*4), R10
+	VMOVUPS      (R10)(R9*4), Y4
+	VMULPS       Y1, Y1, Y5
+	VMULPS       Y2, Y2, Y6
+	VADDPS       Y6, Y5, Y5
+	VADDPS       Y0, Y5, Y5
+	VSQRTPS      Y5, Y5
+	VMOVUPS      (BX)(R9*4), Y6
+	VDIVPS       Y5, Y6, Y7
+	VBROADCASTSS float3f800000<>+0(SB), Y8
+	VADDPS       Y8, Y7, Y7
+	VMULPS       Y1, Y3, Y8
+	VMULPS       Y2, Y4, Y9
+	VADDPS       Y9, Y8, Y8
+	VDIVPS       Y5, Y8, Y8
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y5, Y5, Y5
+	VDIVPS       Y5, Y6, Y5
+	VMULPS       Y3, Y7, Y3
+	VMULPS       Y1, Y5, Y1
+	VSUBPS       Y1, Y3, Y1
+	VMULPS       Y4, Y7, Y3
+	VMULPS       Y2, Y5, Y2
+	VSUBPS       Y2, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x16, Y3, Y7, Y3
+	VANDPS       Y3, Y1, Y1
+	VANDPS       Y3, Y2, Y2
+	VANDPS       Y3, Y8, Y8
+	VMOVUPS      Y1, (AX)(R9*4)
+	MOVQ         cols+72(FP), R10
+	LEAQ         (AX)(R10*4), R10
+	VMOVUPS      Y2, (R10)(R9*4)
+	VMOVUPS      (SI)(R9*4), Y1
+	VADDPS       Y8, Y1, Y1
+	VMOVUPS      Y1, (SI)(R9*4)
+	ADDQ         $0x08, R9
+	SUBQ         $0x08, R8
+	JGE          vectors689
+
+next690:
+	ADDQ         $0x08, R8
+	JE           done691
+	LEAQ         masks<>+32(SB), R10
+	NEGQ         R8
+	VMOVUPS      (R10)(R8*4), Y1
+	VMASKMOVPS   (DX)(R9*4), Y1, Y2
+	MOVQ         cols+72(FP), R8
+	LEAQ         (DX)(R8*4), R8
+	VMASKMOVPS   (R8)(R9*4), Y1, Y3
+	VMASKMOVPS   (CX)(R9*4), Y1, Y4
+	MOVQ         cols+72(FP), R8
+	LEAQ         (CX)(R8*4), R8
+	VMASKMOVPS   (R8)(R9*4), Y1, Y5
+	VMULPS       Y2, Y2, Y6
+	VMULPS       Y3, Y3, Y7
+	VADDPS       Y7, Y6, Y6
+	VADDPS       Y0, Y6, Y6
+	VSQRTPS      Y6, Y6
+	VMASKMOVPS   (BX)(R9*4), Y1, Y7
+	VDIVPS       Y6, Y7, Y8
+	VBROADCASTSS float3f800000<>+0(SB), Y9
+	VADDPS       Y9, Y8, Y8
+	VMULPS       Y2, Y4, Y9
+	VMULPS       Y3, Y5, Y10
+	VADDPS       Y10, Y9, Y9
+	VDIVPS       Y6, Y9, Y9
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y6, Y6, Y6
+	VDIVPS       Y6, Y7, Y6
+	VMULPS       Y4, Y8, Y4
+	VMULPS       Y2, Y6, Y2
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       Y5, Y8, Y4
+	VMULPS       Y3, Y6, Y3
+	VSUBPS       Y3, Y4, Y3
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x16, Y4, Y8, Y4
+	VANDPS       Y4, Y2, Y2
+	VANDPS       Y4, Y3, Y3
+	VANDPS       Y4, Y9, Y9
+	VMASKMOVPS   Y2, Y1, (AX)(R9*4)
+	MOVQ         cols+72(FP), R8
+	LEAQ         (AX)(R8*4), R8
+	VMASKMOVPS   Y3, Y1, (R8)(R9*4)
+	VMASKMOVPS   (SI)(R9*4), Y1, Y2
+	VADDPS       Y9, Y2, Y2
+	VMASKMOVPS   Y2, Y1, (SI)(R9*4)
+
+done691:
+	ADDQ     deltaStride+8(FP), AX
+	ADDQ     gradStride+24(FP), CX
+	ADDQ     zStride+40(FP), DX
+	DECQ     DI
+	JNE      rows688
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func transposeAVX2(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
 // Requires: AVX
 TEXT ·transposeAVX2(SB), NOSPLIT, $8-48

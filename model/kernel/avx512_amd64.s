@@ -14740,6 +14740,263 @@ done729:
 	VZEROUPPER
 	RET
 
+// func modReLUAVX512(h *float32, hStride int, z *float32, zStride int, b *float32, rows int, cols int, smallest float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·modReLUAVX512(SB), NOSPLIT, $8-60
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         h+0(FP), AX
+	MOVQ         z+16(FP), CX
+	MOVQ         b+32(FP), DX
+	MOVQ         rows+40(FP), BX
+	VBROADCASTSS smallest+56(FP), Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+
+rows734:
+	XORQ SI, SI
+	MOVQ cols+48(FP), DI
+	SUBQ $0x20, DI
+	JL   next736
+
+vectors735:
+	VMOVUPS (CX)(SI*4), Z3
+	MOVQ    cols+48(FP), R8
+	LEAQ    (CX)(R8*4), R8
+	VMOVUPS (R8)(SI*4), Z4
+	VMOVUPS (DX)(SI*4), Z5
+	VMULPS  Z3, Z3, Z6
+	VMULPS  Z4, Z4, Z7
+	VADDPS  Z7, Z6, Z6
+	VADDPS  Z0, Z6, Z6
+	VSQRTPS Z6, Z6
+	VDIVPS  Z6, Z5, Z5
+	VADDPS  Z1, Z5, Z5
+	VMAXPS  Z5, Z2, Z5
+	VMULPS  Z3, Z5, Z3
+	VMULPS  Z4, Z5, Z4
+	VMOVUPS Z3, (AX)(SI*4)
+	MOVQ    cols+48(FP), R8
+	LEAQ    (AX)(R8*4), R8
+	VMOVUPS Z4, (R8)(SI*4)
+	VMOVUPS 64(CX)(SI*4), Z3
+	MOVQ    cols+48(FP), R8
+	LEAQ    (CX)(R8*4), R8
+	VMOVUPS 64(R8)(SI*4), Z4
+	VMOVUPS 64(DX)(SI*4), Z5
+	VMULPS  Z3, Z3, Z6
+	VMULPS  Z4, Z4, Z7
+	VADDPS  Z7, Z6, Z6
+	VADDPS  Z0, Z6, Z6
+	VSQRTPS Z6, Z6
+	VDIVPS  Z6, Z5, Z5
+	VADDPS  Z1, Z5, Z5
+	VMAXPS  Z5, Z2, Z5
+	VMULPS  Z3, Z5, Z3
+	VMULPS  Z4, Z5, Z4
+	VMOVUPS Z3, 64(AX)(SI*4)
+	MOVQ    cols+48(FP), R8
+	LEAQ    (AX)(R8*4), R8
+	VMOVUPS Z4, 64(R8)(SI*4)
+	ADDQ    $0x20, SI
+	SUBQ    $0x20, DI
+	JGE     vectors735
+
+next736:
+	ADDQ $0x20, DI
+	SUBQ $0x10, DI
+	JL   next738
+
+vectors737:
+	VMOVUPS (CX)(SI*4), Z3
+	MOVQ    cols+48(FP), R8
+	LEAQ    (CX)(R8*4), R8
+	VMOVUPS (R8)(SI*4), Z4
+	VMOVUPS (DX)(SI*4), Z5
+	VMULPS  Z3, Z3, Z6
+	VMULPS  Z4, Z4, Z7
+	VADDPS  Z7, Z6, Z6
+	VADDPS  Z0, Z6, Z6
+	VSQRTPS Z6, Z6
+	VDIVPS  Z6, Z5, Z5
+	VADDPS  Z1, Z5, Z5
+	VMAXPS  Z5, Z2, Z5
+	VMULPS  Z3, Z5, Z3
+	VMULPS  Z4, Z5, Z4
+	VMOVUPS Z3, (AX)(SI*4)
+	MOVQ    cols+48(FP), R8
+	LEAQ    (AX)(R8*4), R8
+	VMOVUPS Z4, (R8)(SI*4)
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, DI
+	JGE     vectors737
+
+next738:
+	ADDQ      $0x10, DI
+	JE        done739
+	MOVQ      $-1, R8
+	BZHIQ     DI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (CX)(SI*4), K1, Z3
+	MOVQ      cols+48(FP), DI
+	LEAQ      (CX)(DI*4), DI
+	VMOVUPS.Z (DI)(SI*4), K1, Z4
+	VMOVUPS.Z (DX)(SI*4), K1, Z5
+	VMULPS    Z3, Z3, Z6
+	VMULPS    Z4, Z4, Z7
+	VADDPS    Z7, Z6, Z6
+	VADDPS    Z0, Z6, Z6
+	VSQRTPS   Z6, Z6
+	VDIVPS    Z6, Z5, Z5
+	VADDPS    Z1, Z5, Z5
+	VMAXPS    Z5, Z2, Z5
+	VMULPS    Z3, Z5, Z3
+	VMULPS    Z4, Z5, Z4
+	VMOVUPS   Z3, K1, (AX)(SI*4)
+	MOVQ      cols+48(FP), DI
+	LEAQ      (AX)(DI*4), DI
+	VMOVUPS   Z4, K1, (DI)(SI*4)
+
+done739:
+	ADDQ     hStride+8(FP), AX
+	ADDQ     zStride+24(FP), CX
+	DECQ     BX
+	JNE      rows734
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func modReLUBackwardAVX512(delta *float32, deltaStride int, grad *float32, gradStride int, z *float32, zStride int, b *float32, db *float32, rows int, cols int, smallest float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·modReLUBackwardAVX512(SB), NOSPLIT, $8-84
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         delta+0(FP), AX
+	MOVQ         grad+16(FP), CX
+	MOVQ         z+32(FP), DX
+	MOVQ         b+48(FP), BX
+	MOVQ         db+56(FP), SI
+	MOVQ         rows+64(FP), DI
+	VBROADCASTSS smallest+80(FP), Z0
+
+rows740:
+	MOVQ cols+72(FP), R8
+	XORQ R9, R9
+	SUBQ $0x10, R8
+	JL   next742
+
+vectors741:
+	VMOVUPS      (DX)(R9*4), Z1
+	MOVQ         cols+72(FP), R10
+	LEAQ         (DX)(R10*4), R10
+	VMOVUPS      (R10)(R9*4), Z2
+	VMOVUPS      (CX)(R9*4), Z3
+	MOVQ         cols+72(FP), R10
+	LEAQ         (CX)(R10*4), R10
+	VMOVUPS      (R10)(R9*4), Z4
+	VMULPS       Z1, Z1, Z5
+	VMULPS       Z2, Z2, Z6
+	VADDPS       Z6, Z5, Z5
+	VADDPS       Z0, Z5, Z5
+	VSQRTPS      Z5, Z5
+	VMOVUPS      (BX)(R9*4), Z6
+	VDIVPS       Z5, Z6, Z7
+	VBROADCASTSS float3f800000<>+0(SB), Z8
+	VADDPS       Z8, Z7, Z7
+	VMULPS       Z1, Z3, Z8
+	VMULPS       Z2, Z4, Z9
+	VADDPS       Z9, Z8, Z8
+	VDIVPS       Z5, Z8, Z8
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z5, Z5, Z5
+	VDIVPS       Z5, Z6, Z5
+	VMULPS       Z3, Z7, Z3
+	VMULPS       Z1, Z5, Z1
+	VSUBPS       Z1, Z3, Z1
+	VMULPS       Z4, Z7, Z3
+	VMULPS       Z2, Z5, Z2
+	VSUBPS       Z2, Z3, Z2
+	VPXORD       Z3, Z3, Z3
+	VCMPPS       $0x16, Z3, Z7, K1
+	VMOVAPS.Z    Z1, K1, Z1
+	VMOVAPS.Z    Z2, K1, Z2
+	VMOVAPS.Z    Z8, K1, Z8
+	VMOVUPS      Z1, (AX)(R9*4)
+	MOVQ         cols+72(FP), R10
+	LEAQ         (AX)(R10*4), R10
+	VMOVUPS      Z2, (R10)(R9*4)
+	VMOVUPS      (SI)(R9*4), Z1
+	VADDPS       Z8, Z1, Z1
+	VMOVUPS      Z1, (SI)(R9*4)
+	ADDQ         $0x10, R9
+	SUBQ         $0x10, R8
+	JGE          vectors741
+
+next742:
+	ADDQ         $0x10, R8
+	JE           done743
+	MOVQ         $-1, R10
+	BZHIQ        R8, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS.Z    (DX)(R9*4), K1, Z1
+	MOVQ         cols+72(FP), R8
+	LEAQ         (DX)(R8*4), R8
+	VMOVUPS.Z    (R8)(R9*4), K1, Z2
+	VMOVUPS.Z    (CX)(R9*4), K1, Z3
+	MOVQ         cols+72(FP), R8
+	LEAQ         (CX)(R8*4), R8
+	VMOVUPS.Z    (R8)(R9*4), K1, Z4
+	VMULPS       Z1, Z1, Z5
+	VMULPS       Z2, Z2, Z6
+	VADDPS       Z6, Z5, Z5
+	VADDPS       Z0, Z5, Z5
+	VSQRTPS      Z5, Z5
+	VMOVUPS.Z    (BX)(R9*4), K1, Z6
+	VDIVPS       Z5, Z6, Z7
+	VBROADCASTSS float3f800000<>+0(SB), Z8
+	VADDPS       Z8, Z7, Z7
+	VMULPS       Z1, Z3, Z8
+	VMULPS       Z2, Z4, Z9
+	VADDPS       Z9, Z8, Z8
+	VDIVPS       Z5, Z8, Z8
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z5, Z5, Z5
+	VDIVPS       Z5, Z6, Z5
+	VMULPS       Z3, Z7, Z3
+	VMULPS       Z1, Z5, Z1
+	VSUBPS       Z1, Z3, Z1
+	VMULPS       Z4, Z7, Z3
+	VMULPS       Z2, Z5, Z2
+	VSUBPS       Z2, Z3, Z2
+	VPXORD       Z3, Z3, Z3
+	VCMPPS       $0x16, Z3, Z7, K2
+	VMOVAPS.Z    Z1, K2, Z1
+	VMOVAPS.Z    Z2, K2, Z2
+	VMOVAPS.Z    Z8, K2, Z8
+	VMOVUPS      Z1, K1, (AX)(R9*4)
+	MOVQ         cols+72(FP), R8
+	LEAQ         (AX)(R8*4), R8
+	VMOVUPS      Z2, K1, (R8)(R9*4)
+	VMOVUPS.Z    (SI)(R9*4), K1, Z1
+	VADDPS       Z8, Z1, Z1
+	VMOVUPS      Z1, K1, (SI)(R9*4)
+
+done743:
+	ADDQ     deltaStride+8(FP), AX
+	ADDQ     gradStride+24(FP), CX
+	ADDQ     zStride+40(FP), DX
+	DECQ     DI
+	JNE      rows740
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func transposeAVX512(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
 // Requires: AVX
 TEXT ·transposeAVX512(SB), NOSPLIT, $8-48

@@ -202,6 +202,25 @@ func BenchmarkLSTM(b *testing.B) {
 	}
 }
 
+// BenchmarkModReLU counts complex numbers.
+func BenchmarkModReLU(b *testing.B) {
+	for _, n := range []int{116, 512} {
+		const rows = 128
+		z, g, h := benchMatrix(1, rows, 2*n), benchMatrix(2, rows, 2*n), benchMatrix(3, rows, 2*n)
+		bias, db := benchMatrix(4, 1, n).Data, make([]float32, n)
+		b.Run(fmt.Sprintf("forward/%dx%d", rows, n), func(b *testing.B) {
+			benchLevels(b, float64(rows*n), func(s *Set[float32]) func() {
+				return func() { s.ModReLU(h, z, bias, 1e-5) }
+			})
+		})
+		b.Run(fmt.Sprintf("backward/%dx%d", rows, n), func(b *testing.B) {
+			benchLevels(b, float64(rows*n), func(s *Set[float32]) func() {
+				return func() { s.ModReLUBackward(h, g, z, bias, db, 1e-5) }
+			})
+		})
+	}
+}
+
 func BenchmarkSoftmax(b *testing.B) {
 	for _, cols := range []int{3, 10, 50} {
 		b.Run(fmt.Sprintf("16x%d", cols), func(b *testing.B) {

@@ -203,6 +203,7 @@ func TestPanics(t *testing.T) {
 		"dlogits":    func() { s.SoftmaxCrossEntropy(m(3, 3), m(2, 3), []int{0, 0}, 1) },
 		"lstm":       func() { s.LSTMForward(m(2, 16), m(2, 4), m(2, 3), 2, &b, m(2, 3), &b) },
 		"gru":        func() { s.GRUGates(m(2, 4), m(2, 2), m(2, 3)) },
+		"modrelu":    func() { s.ModReLU(m(2, 4), m(2, 4), make([]float32, 3), 1e-5) },
 		"adam": func() {
 			s.Adam(make([]float32, 2), make([]float32, 3), make([]float32, 2), make([]float32, 2), 1, 1, 1, 1, 1)
 		},

@@ -36,6 +36,8 @@ type loops struct {
 	scalarGate             func(next *float32, nextStride int, f *float32, fStride int, h *float32, hStride int, alpha float32, beta float32, rows int, cols int)
 	scalarGateBackward     func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32, slope float32)
 	scalarGateBackwardTanh func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32)
+	modReLU                func(h *float32, hStride int, z *float32, zStride int, b *float32, rows int, cols int, smallest float32)
+	modReLUBackward        func(delta *float32, deltaStride int, grad *float32, gradStride int, z *float32, zStride int, b *float32, db *float32, rows int, cols int, smallest float32)
 	transpose              func(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
 	peak                   func(rounds int)
 }

@@ -35,6 +35,8 @@ var loopsAVX2 = loops{
 	scalarGate:             scalarGateAVX2,
 	scalarGateBackward:     scalarGateBackwardAVX2,
 	scalarGateBackwardTanh: scalarGateBackwardTanhAVX2,
+	modReLU:                modReLUAVX2,
+	modReLUBackward:        modReLUBackwardAVX2,
 	transpose:              transposeAVX2,
 	peak:                   peakAVX2,
 }
@@ -72,6 +74,8 @@ var loopsAVX512 = loops{
 	scalarGate:             scalarGateAVX512,
 	scalarGateBackward:     scalarGateBackwardAVX512,
 	scalarGateBackwardTanh: scalarGateBackwardTanhAVX512,
+	modReLU:                modReLUAVX512,
+	modReLUBackward:        modReLUBackwardAVX512,
 	transpose:              transposeAVX512,
 	peak:                   peakAVX512,
 }

@@ -3,7 +3,6 @@ package layer
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"sweep/model/kernel"
 	"sweep/model/random"
@@ -30,7 +29,7 @@ type ModReLUOptions struct {
 	Start weight.Start // of W; "" is the matrix's usual one
 }
 
-// smallestModulus² is added to that of a number.
+// smallestModulus is added to the square of a modulus.
 const smallestModulus = 1e-5
 
 // NewModReLU declares the tensors "M" [n_i × 2n] (that is, transposed), "b" [n] and "h0" [2n]. The
@@ -103,27 +102,10 @@ func (p *modReLUPass[F]) step(first, end int) {
 // one does one time step. next may be h.
 func (p *modReLUPass[F]) one(sum, x, h, next kernel.Matrix[F]) {
 	p.set.MultiplySum(sum, kernel.Sum[F]{X: x, M: &p.cell.input.packed, A: h, B: &p.cell.w.right})
-	for i := range sum.Rows {
-		re, im := halves(sum.Row(i))
-		toRe, toIm := halves(next.Row(i))
-		for j, b := range p.b.Value {
-			scale := max(0, 1+b/modulus(re[j], im[j])) // a NaN stays
-			toRe[j], toIm[j] = scale*re[j], scale*im[j]
-		}
-	}
+	p.set.ModReLU(next, sum, p.b.Value, smallestModulus)
 }
 
-// halves are the real and the imaginary parts of a row.
-func halves[F kernel.Float](row []F) (re, im []F) { return row[:len(row)/2], row[len(row)/2:] }
-
-func modulus[F kernel.Float](re, im F) F {
-	return F(math.Sqrt(float64(re*re + im*im + smallestModulus)))
-}
-
-// With g = ∂L/∂h(t), and where modReLU is not 0,
-//
-//	δ = ∂L/∂z = (1 + b/|z|) g - b (g·z)/|z|³ z      ∂L/∂b = g·z / |z|
-//	∂L/∂h(t-1) = Wᵀ δ + what dout holds
+// With δ = ∂L/∂z of modReLU's backward pass ∂L/∂h(t-1) is Wᵀ δ + what dout holds.
 func (p *modReLUPass[F]) back(c chunk[F]) {
 	if c.last == p.in.Steps {
 		p.w.begin()
@@ -131,30 +113,9 @@ func (p *modReLUPass[F]) back(c chunk[F]) {
 	batch, g := c.batch, p.dstate[0]
 	for t := c.last - 1; t >= c.first; t-- {
 		delta := block(p.deltas, t-c.first, batch)
-		p.derivative(delta, g, block(p.sums, t-c.segment, batch))
+		p.set.ModReLUBackward(delta, g, block(p.sums, t-c.segment, batch), p.b.Value, p.b.Gradient, smallestModulus)
 		p.set.MultiplySum(g, kernel.Sum[F]{A: delta, B: &p.cell.w.left})
 		c.addOutput(p.set, g, t)
-	}
-}
-
-// derivative is δ, and adds the gradient of b.
-func (p *modReLUPass[F]) derivative(delta, g, sum kernel.Matrix[F]) {
-	for i := range delta.Rows {
-		toRe, toIm := halves(delta.Row(i))
-		re, im := halves(sum.Row(i))
-		gRe, gIm := halves(g.Row(i))
-		for j, b := range p.b.Value {
-			size := modulus(re[j], im[j])
-			scale := 1 + b/size
-			if scale <= 0 {
-				toRe[j], toIm[j] = 0, 0
-				continue
-			}
-			along := (gRe[j]*re[j] + gIm[j]*im[j]) / size
-			turn := b * along / (size * size)
-			toRe[j], toIm[j] = scale*gRe[j]-turn*re[j], scale*gIm[j]-turn*im[j]
-			p.b.Gradient[j] += along
-		}
 	}
 }
 

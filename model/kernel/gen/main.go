@@ -97,6 +97,7 @@ func write(m *machine, dir string) error {
 	m.reflectors()
 	m.gates()
 	m.scalarGates()
+	m.modReLUs()
 	m.transpose()
 	m.peak()
 	file, err := m.Result()
