@@ -442,7 +442,9 @@ func TestShortest(t *testing.T) {
 func TestFittedTicks(t *testing.T) {
 	t.Parallel()
 	style := letters(tickSize, ink, text.XLeft, text.YCenter)
+	gap := style.Font.Size / 4
 	for _, s := range []scale{{low: 0, high: 1000}, {low: 3, high: 52}, {low: -1e-7, high: 3e-7}, {low: 0, high: 99999},
+		{low: 100, high: 20000}, {low: 0.3, high: 0.9},
 		{low: 1e-6, high: 1e4, log: true}, {low: 0.9, high: 80, log: true}, {low: 1, high: 9, log: true}} {
 		for width := vg.Length(60); width < 400; width += 20 {
 			end, labels := vg.Length(-math.MaxFloat64), 0
@@ -451,8 +453,8 @@ func TestFittedTicks(t *testing.T) {
 				if tick.Label == "" {
 					continue
 				}
-				if labels++; at-half < end {
-					t.Errorf("%v of %.0f points: %s overlaps the label before it", s, width, tick.Label)
+				if labels++; at-half < end+gap {
+					t.Errorf("%v of %.0f points: %s touches the label before it", s, width, tick.Label)
 				}
 				end = at + half
 			}

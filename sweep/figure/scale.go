@@ -29,7 +29,13 @@ func (s scale) fitted(width vg.Length, style text.Style) scale {
 	for _, t := range s.Ticks(s.low, s.high) {
 		label = max(label, style.Width(t.Label))
 	}
-	s.most = max(2, min(mostIntervals, int(width/(label+0.8*style.Font.Size))))
+	s.most = min(mostIntervals, int(width/(label+0.8*style.Font.Size)))
+	if s.most < 2 {
+		s.most = 1
+		if s.log || len(s.Ticks(s.low, s.high)) == 0 {
+			s.most = 2
+		}
+	}
 	return s
 }
 
