@@ -331,9 +331,9 @@ func drawLines(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
 		room = max(room, style.Width(l.label))
 	}
 	room = min(room+14, (c.Max.X-c.Min.X)*0.42)
-	// The y axis takes about an eighth.
-	x = x.fitted((c.Max.X-c.Min.X)*0.88-1.7*labelSize-room, style)
 	p := frame(x, y)
+	inner := p.DataCanvas(draw.Crop(c, 1.7*labelSize, -room, 0, 0))
+	p.X.Tick.Marker = x.fitted(inner.Max.X-inner.Min.X, style)
 	p.Add(grid(y))
 	for _, l := range lines {
 		p.Add(layer(func(c draw.Canvas, x, y func(float64) vg.Length) {
