@@ -13,7 +13,7 @@ import (
 const (
 	Name          = sweep.DefaultTrainer
 	Version       = "0.1.0"
-	resultVersion = "12"
+	resultVersion = "13"
 )
 
 // description is the built-in trainer's schema. The defaults are the settings

@@ -12335,6 +12335,478 @@ done691:
 	VZEROUPPER
 	RET
 
+// func turnAVX2(dst *float32, x *float32, t *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·turnAVX2(SB), NOSPLIT, $8-32
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     t+16(FP), DX
+	MOVQ     n+24(FP), BX
+
+loop692:
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VMOVUPS      (CX), Y2
+	VMOVUPS      32(CX), Y3
+	VMULPS       Y2, Y0, Y4
+	VMULPS       Y3, Y0, Y0
+	VFNMADD231PS Y3, Y1, Y4
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y4, (AX)
+	VMOVUPS      Y0, 32(AX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, AX
+	DECQ         BX
+	JNE          loop692
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func turnBackwardAVX2(grad *float32, x *float32, t *float32, domega *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·turnBackwardAVX2(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     grad+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     t+16(FP), DX
+	MOVQ     domega+24(FP), BX
+	MOVQ     n+32(FP), SI
+
+loop693:
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VMOVUPS      (AX), Y2
+	VMOVUPS      32(AX), Y3
+	VMULPS       Y2, Y0, Y4
+	VMULPS       Y3, Y0, Y0
+	VFMADD231PS  Y3, Y1, Y4
+	VFNMADD231PS Y2, Y1, Y0
+	VMOVUPS      Y4, (AX)
+	VMOVUPS      Y0, 32(AX)
+	VMOVUPS      (CX), Y1
+	VMOVUPS      32(CX), Y2
+	VMOVUPS      (BX), Y3
+	VFMADD231PS  Y1, Y0, Y3
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      Y3, (BX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000020, BX
+	DECQ         SI
+	JNE          loop693
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func mirrorAVX2(dst *float32, x *float32, v *float32, order *int, along *float32, n int, scale float32)
+// Requires: AVX, FMA3
+TEXT ·mirrorAVX2(SB), NOSPLIT, $8-52
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x+8(FP), AX
+	MOVQ     v+16(FP), CX
+	MOVQ     n+40(FP), DX
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VXORPS   Y3, Y3, Y3
+	VXORPS   Y4, Y4, Y4
+	VXORPS   Y5, Y5, Y5
+	VXORPS   Y6, Y6, Y6
+	VXORPS   Y7, Y7, Y7
+	SUBQ     $0x02, DX
+	JL       rest695
+
+loop694:
+	VBROADCASTSS (CX), Y8
+	VBROADCASTSS 4(CX), Y9
+	ADDQ         $0x08, CX
+	VMOVUPS      (AX), Y10
+	VMOVUPS      32(AX), Y11
+	ADDQ         $0x00000040, AX
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS (CX), Y8
+	VBROADCASTSS 4(CX), Y9
+	ADDQ         $0x08, CX
+	VMOVUPS      (AX), Y10
+	VMOVUPS      32(AX), Y11
+	ADDQ         $0x00000040, AX
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	SUBQ         $0x02, DX
+	JGE          loop694
+
+rest695:
+	ADDQ $0x02, DX
+	JE   done697
+
+tail696:
+	VBROADCASTSS (CX), Y8
+	VBROADCASTSS 4(CX), Y9
+	ADDQ         $0x08, CX
+	VMOVUPS      (AX), Y10
+	VMOVUPS      32(AX), Y11
+	ADDQ         $0x00000040, AX
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	DECQ         DX
+	JNE          tail696
+
+done697:
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	VBROADCASTSS scale+48(FP), Y4
+	VADDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y4, Y0
+	VSUBPS       Y3, Y2, Y1
+	VMULPS       Y1, Y4, Y1
+	MOVQ         along+32(FP), AX
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	MOVQ         dst+0(FP), AX
+	MOVQ         order+24(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         v+16(FP), BX
+	MOVQ         n+40(FP), SI
+
+loop698:
+	MOVQ         (CX), DI
+	ADDQ         $0x08, CX
+	MOVQ         DI, R8
+	SHLQ         $0x06, R8
+	VBROADCASTSS (BX)(DI*8), Y2
+	VBROADCASTSS 4(BX)(DI*8), Y3
+	VMOVUPS      (DX)(R8*1), Y4
+	VMOVUPS      32(DX)(R8*1), Y5
+	VFNMADD231PS Y2, Y0, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VFNMADD231PS Y3, Y0, Y5
+	VFNMADD231PS Y2, Y1, Y5
+	VMOVUPS      Y4, (AX)
+	VMOVUPS      Y5, 32(AX)
+	ADDQ         $0x00000040, AX
+	DECQ         SI
+	JNE          loop698
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func mirrorBackwardAVX2(dx *float32, grad *float32, x *float32, v *float32, order *int, along *float32, dv *float32, both *float32, n int, scale float32)
+// Requires: AVX, FMA3
+TEXT ·mirrorBackwardAVX2(SB), NOSPLIT, $8-76
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VXORPS   Y3, Y3, Y3
+	MOVQ     dx+0(FP), AX
+	MOVQ     grad+8(FP), CX
+	MOVQ     v+24(FP), DX
+	MOVQ     order+32(FP), BX
+	MOVQ     n+64(FP), SI
+
+loop699:
+	MOVQ         (BX), DI
+	ADDQ         $0x08, BX
+	MOVQ         DI, R8
+	SHLQ         $0x06, R8
+	VBROADCASTSS (DX)(DI*8), Y4
+	VBROADCASTSS 4(DX)(DI*8), Y5
+	VMOVUPS      (CX), Y6
+	VMOVUPS      32(CX), Y7
+	VMOVUPS      Y6, (AX)(R8*1)
+	VMOVUPS      Y7, 32(AX)(R8*1)
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x00000040, CX
+	DECQ         SI
+	JNE          loop699
+	VBROADCASTSS scale+72(FP), Y4
+	VADDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y4, Y0
+	VSUBPS       Y3, Y2, Y1
+	VMULPS       Y1, Y4, Y1
+	MOVQ         along+40(FP), CX
+	VMOVUPS      (CX), Y2
+	VMOVUPS      32(CX), Y3
+	MOVQ         both+56(FP), CX
+	VMOVUPS      (CX), Y4
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y3, Y4
+	VMOVUPS      Y4, (CX)
+	MOVQ         x+16(FP), CX
+	MOVQ         dv+48(FP), BX
+	MOVQ         n+64(FP), SI
+
+loop700:
+	VBROADCASTSS (DX), Y4
+	VBROADCASTSS 4(DX), Y5
+	VMOVUPS      (AX), Y6
+	VMOVUPS      32(AX), Y7
+	VMOVUPS      (CX), Y8
+	VMOVUPS      32(CX), Y9
+	VMOVUPS      (BX), Y10
+	VMOVUPS      32(BX), Y11
+	VFNMADD231PS Y6, Y2, Y10
+	VFNMADD231PS Y7, Y3, Y10
+	VFNMADD231PS Y8, Y0, Y10
+	VFNMADD231PS Y9, Y1, Y10
+	VFNMADD231PS Y7, Y2, Y11
+	VFMADD231PS  Y6, Y3, Y11
+	VFNMADD231PS Y9, Y0, Y11
+	VFMADD231PS  Y8, Y1, Y11
+	VMOVUPS      Y10, (BX)
+	VMOVUPS      Y11, 32(BX)
+	VFNMADD231PS Y4, Y0, Y6
+	VFMADD231PS  Y5, Y1, Y6
+	VFNMADD231PS Y5, Y0, Y7
+	VFNMADD231PS Y4, Y1, Y7
+	VMOVUPS      Y6, (AX)
+	VMOVUPS      Y7, 32(AX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         SI
+	JNE          loop700
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func fourier4AVX2(y *float32, x *float32, turns *float32, count int, stride int)
+// Requires: AVX, FMA3
+TEXT ·fourier4AVX2(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     y+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     turns+16(FP), DX
+	MOVQ     count+24(FP), BX
+	MOVQ     stride+32(FP), SI
+	SHLQ     $0x06, SI
+	MOVQ     SI, DI
+	IMULQ    BX, DI
+	LEAQ     (DI)(DI*2), R8
+	LEAQ     (SI)(SI*2), R9
+
+loop701:
+	MOVQ stride+32(FP), R10
+
+loop702:
+	VMOVUPS      (CX), Y0
+	VMOVUPS      32(CX), Y1
+	VMOVUPS      (CX)(DI*2), Y2
+	VMOVUPS      32(CX)(DI*2), Y3
+	VADDPS       Y2, Y0, Y4
+	VADDPS       Y3, Y1, Y5
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      (CX)(DI*1), Y2
+	VMOVUPS      32(CX)(DI*1), Y3
+	VMOVUPS      (CX)(R8*1), Y6
+	VMOVUPS      32(CX)(R8*1), Y7
+	VADDPS       Y6, Y2, Y8
+	VADDPS       Y7, Y3, Y9
+	VSUBPS       Y7, Y3, Y3
+	VSUBPS       Y6, Y2, Y2
+	VADDPS       Y8, Y4, Y6
+	VADDPS       Y9, Y5, Y7
+	VMOVUPS      Y6, (AX)
+	VMOVUPS      Y7, 32(AX)
+	VADDPS       Y3, Y0, Y6
+	VSUBPS       Y2, Y1, Y7
+	VSUBPS       Y8, Y4, Y4
+	VSUBPS       Y9, Y5, Y5
+	VSUBPS       Y3, Y0, Y0
+	VADDPS       Y2, Y1, Y1
+	VBROADCASTSS (DX), Y2
+	VBROADCASTSS 4(DX), Y3
+	VMULPS       Y6, Y2, Y8
+	VMULPS       Y7, Y2, Y2
+	VFNMADD231PS Y7, Y3, Y8
+	VFMADD231PS  Y6, Y3, Y2
+	VMOVUPS      Y8, (AX)(SI*1)
+	VMOVUPS      Y2, 32(AX)(SI*1)
+	VBROADCASTSS 8(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	VMULPS       Y4, Y2, Y6
+	VMULPS       Y5, Y2, Y2
+	VFNMADD231PS Y5, Y3, Y6
+	VFMADD231PS  Y4, Y3, Y2
+	VMOVUPS      Y6, (AX)(SI*2)
+	VMOVUPS      Y2, 32(AX)(SI*2)
+	VBROADCASTSS 16(DX), Y2
+	VBROADCASTSS 20(DX), Y3
+	VMULPS       Y0, Y2, Y4
+	VMULPS       Y1, Y2, Y2
+	VFNMADD231PS Y1, Y3, Y4
+	VFMADD231PS  Y0, Y3, Y2
+	VMOVUPS      Y4, (AX)(R9*1)
+	VMOVUPS      Y2, 32(AX)(R9*1)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, AX
+	DECQ         R10
+	JNE          loop702
+	ADDQ         R9, AX
+	ADDQ         $0x18, DX
+	DECQ         BX
+	JNE          loop701
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func fourierInverse4AVX2(y *float32, x *float32, turns *float32, count int, stride int)
+// Requires: AVX, FMA3
+TEXT ·fourierInverse4AVX2(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     y+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     turns+16(FP), DX
+	MOVQ     count+24(FP), BX
+	MOVQ     stride+32(FP), SI
+	SHLQ     $0x06, SI
+	MOVQ     SI, DI
+	IMULQ    BX, DI
+	LEAQ     (DI)(DI*2), R8
+	LEAQ     (SI)(SI*2), R9
+
+loop703:
+	MOVQ stride+32(FP), R10
+
+loop704:
+	VMOVUPS      32(CX), Y0
+	VMOVUPS      (CX), Y1
+	VMOVUPS      32(CX)(DI*2), Y2
+	VMOVUPS      (CX)(DI*2), Y3
+	VADDPS       Y2, Y0, Y4
+	VADDPS       Y3, Y1, Y5
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      32(CX)(DI*1), Y2
+	VMOVUPS      (CX)(DI*1), Y3
+	VMOVUPS      32(CX)(R8*1), Y6
+	VMOVUPS      (CX)(R8*1), Y7
+	VADDPS       Y6, Y2, Y8
+	VADDPS       Y7, Y3, Y9
+	VSUBPS       Y7, Y3, Y3
+	VSUBPS       Y6, Y2, Y2
+	VADDPS       Y8, Y4, Y6
+	VADDPS       Y9, Y5, Y7
+	VMOVUPS      Y6, 32(AX)
+	VMOVUPS      Y7, (AX)
+	VADDPS       Y3, Y0, Y6
+	VSUBPS       Y2, Y1, Y7
+	VSUBPS       Y8, Y4, Y4
+	VSUBPS       Y9, Y5, Y5
+	VSUBPS       Y3, Y0, Y0
+	VADDPS       Y2, Y1, Y1
+	VBROADCASTSS (DX), Y2
+	VBROADCASTSS 4(DX), Y3
+	VMULPS       Y6, Y2, Y8
+	VMULPS       Y7, Y2, Y2
+	VFNMADD231PS Y7, Y3, Y8
+	VFMADD231PS  Y6, Y3, Y2
+	VMOVUPS      Y8, 32(AX)(SI*1)
+	VMOVUPS      Y2, (AX)(SI*1)
+	VBROADCASTSS 8(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	VMULPS       Y4, Y2, Y6
+	VMULPS       Y5, Y2, Y2
+	VFNMADD231PS Y5, Y3, Y6
+	VFMADD231PS  Y4, Y3, Y2
+	VMOVUPS      Y6, 32(AX)(SI*2)
+	VMOVUPS      Y2, (AX)(SI*2)
+	VBROADCASTSS 16(DX), Y2
+	VBROADCASTSS 20(DX), Y3
+	VMULPS       Y0, Y2, Y4
+	VMULPS       Y1, Y2, Y2
+	VFNMADD231PS Y1, Y3, Y4
+	VFMADD231PS  Y0, Y3, Y2
+	VMOVUPS      Y4, 32(AX)(R9*1)
+	VMOVUPS      Y2, (AX)(R9*1)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, AX
+	DECQ         R10
+	JNE          loop704
+	ADDQ         R9, AX
+	ADDQ         $0x18, DX
+	DECQ         BX
+	JNE          loop703
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func fourier2AVX2(y *float32, x *float32, half int)
+// Requires: AVX
+TEXT ·fourier2AVX2(SB), NOSPLIT, $8-24
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     y+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     half+16(FP), DX
+	SHLQ     $0x06, DX
+	MOVQ     half+16(FP), BX
+
+loop705:
+	VMOVUPS  (CX), Y0
+	VMOVUPS  32(CX), Y1
+	VMOVUPS  (CX)(DX*1), Y2
+	VMOVUPS  32(CX)(DX*1), Y3
+	VADDPS   Y2, Y0, Y4
+	VADDPS   Y3, Y1, Y5
+	VMOVUPS  Y4, (AX)
+	VMOVUPS  Y5, 32(AX)
+	VSUBPS   Y2, Y0, Y0
+	VSUBPS   Y3, Y1, Y1
+	VMOVUPS  Y0, (AX)(DX*1)
+	VMOVUPS  Y1, 32(AX)(DX*1)
+	ADDQ     $0x00000040, CX
+	ADDQ     $0x00000040, AX
+	DECQ     BX
+	JNE      loop705
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func transposeAVX2(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
 // Requires: AVX
 TEXT ·transposeAVX2(SB), NOSPLIT, $8-48

@@ -264,6 +264,53 @@ func modReLUAVX512(h *float32, hStride int, z *float32, zStride int, b *float32,
 //go:noescape
 func modReLUBackwardAVX512(delta *float32, deltaStride int, grad *float32, gradStride int, z *float32, zStride int, b *float32, db *float32, rows int, cols int, smallest float32)
 
+// turnAVX512 is dst[k] = t[k]·x[k] of complex numbers in lanes.
+//
+//go:noescape
+func turnAVX512(dst *float32, x *float32, t *float32, n int)
+
+// turnBackwardAVX512 is grad[k] = t[k]*·grad[k]; domega[k] += Im(grad[k]·x[k]*) of complex numbers in lanes.
+//
+//go:noescape
+func turnBackwardAVX512(grad *float32, x *float32, t *float32, domega *float32, n int)
+
+// mirrorAVX512 is a reflection of complex numbers in lanes and then a permutation:
+//
+//	along = scale·Σ v[k]*·x[k]; dst[i] = x[k] − along·v[k], k being order[i]
+//
+//go:noescape
+func mirrorAVX512(dst *float32, x *float32, v *float32, order *int, along *float32, n int, scale float32)
+
+// mirrorBackwardAVX512 is the backward pass of mirror, beta being scale·Σ v[k]*·grad[i], k being order[i]:
+//
+//	dv[k] −= along*·grad[i] + beta*·x[k]; dx[k] = grad[i] − beta·v[k]; both += Re(along·beta*)
+//
+//go:noescape
+func mirrorBackwardAVX512(dx *float32, grad *float32, x *float32, v *float32, order *int, along *float32, dv *float32, both *float32, n int, scale float32)
+
+// fourier4AVX512 is of four parts of x each elements of y, the Fourier transform of four:
+//
+//	y[q+stride·(4p+k)] = w[p]^k·Σ_j (−i)^jk x[q+stride·p+j·count·stride] for q < stride, p < count
+//
+// w[p], w[p]² and w[p]³ stand in turns.
+//
+//go:noescape
+func fourier4AVX512(y *float32, x *float32, turns *float32, count int, stride int)
+
+// fourierInverse4AVX512 is the conjugate of fourier4:
+//
+//	y[q+stride·(4p+k)] = w[p]^k·Σ_j (−i)^jk x[q+stride·p+j·count·stride] for q < stride, p < count
+//
+// w[p], w[p]² and w[p]³ stand in turns.
+//
+//go:noescape
+func fourierInverse4AVX512(y *float32, x *float32, turns *float32, count int, stride int)
+
+// fourier2AVX512 is y[q] = x[q] + x[q+half]; y[q+half] = x[q] − x[q+half] for q < half of complex numbers in lanes.
+//
+//go:noescape
+func fourier2AVX512(y *float32, x *float32, half int)
+
 // transposeAVX512 is dst[j][i] = src[i][j], strides in bytes; rows and cols of src are multiples of 8 and positive.
 //
 //go:noescape

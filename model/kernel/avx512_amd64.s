@@ -14997,6 +14997,478 @@ done743:
 	VZEROUPPER
 	RET
 
+// func turnAVX512(dst *float32, x *float32, t *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·turnAVX512(SB), NOSPLIT, $8-32
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     t+16(FP), DX
+	MOVQ     n+24(FP), BX
+
+loop744:
+	VBROADCASTSS (DX), Z0
+	VBROADCASTSS 4(DX), Z1
+	VMOVUPS      (CX), Z2
+	VMOVUPS      64(CX), Z3
+	VMULPS       Z2, Z0, Z4
+	VMULPS       Z3, Z0, Z0
+	VFNMADD231PS Z3, Z1, Z4
+	VFMADD231PS  Z2, Z1, Z0
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         BX
+	JNE          loop744
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func turnBackwardAVX512(grad *float32, x *float32, t *float32, domega *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·turnBackwardAVX512(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     grad+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     t+16(FP), DX
+	MOVQ     domega+24(FP), BX
+	MOVQ     n+32(FP), SI
+
+loop745:
+	VBROADCASTSS (DX), Z0
+	VBROADCASTSS 4(DX), Z1
+	VMOVUPS      (AX), Z2
+	VMOVUPS      64(AX), Z3
+	VMULPS       Z2, Z0, Z4
+	VMULPS       Z3, Z0, Z0
+	VFMADD231PS  Z3, Z1, Z4
+	VFNMADD231PS Z2, Z1, Z0
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z0, 64(AX)
+	VMOVUPS      (CX), Z1
+	VMOVUPS      64(CX), Z2
+	VMOVUPS      (BX), Z3
+	VFMADD231PS  Z1, Z0, Z3
+	VFNMADD231PS Z2, Z4, Z3
+	VMOVUPS      Z3, (BX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, BX
+	DECQ         SI
+	JNE          loop745
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func mirrorAVX512(dst *float32, x *float32, v *float32, order *int, along *float32, n int, scale float32)
+// Requires: AVX, AVX512F
+TEXT ·mirrorAVX512(SB), NOSPLIT, $8-52
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x+8(FP), AX
+	MOVQ     v+16(FP), CX
+	MOVQ     n+40(FP), DX
+	VPXORD   Z0, Z0, Z0
+	VPXORD   Z1, Z1, Z1
+	VPXORD   Z2, Z2, Z2
+	VPXORD   Z3, Z3, Z3
+	VPXORD   Z4, Z4, Z4
+	VPXORD   Z5, Z5, Z5
+	VPXORD   Z6, Z6, Z6
+	VPXORD   Z7, Z7, Z7
+	SUBQ     $0x02, DX
+	JL       rest747
+
+loop746:
+	VBROADCASTSS (CX), Z8
+	VBROADCASTSS 4(CX), Z9
+	ADDQ         $0x08, CX
+	VMOVUPS      (AX), Z10
+	VMOVUPS      64(AX), Z11
+	ADDQ         $0x00000080, AX
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z11, Z9, Z1
+	VFMADD231PS  Z11, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (CX), Z8
+	VBROADCASTSS 4(CX), Z9
+	ADDQ         $0x08, CX
+	VMOVUPS      (AX), Z10
+	VMOVUPS      64(AX), Z11
+	ADDQ         $0x00000080, AX
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z11, Z9, Z5
+	VFMADD231PS  Z11, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	SUBQ         $0x02, DX
+	JGE          loop746
+
+rest747:
+	ADDQ $0x02, DX
+	JE   done749
+
+tail748:
+	VBROADCASTSS (CX), Z8
+	VBROADCASTSS 4(CX), Z9
+	ADDQ         $0x08, CX
+	VMOVUPS      (AX), Z10
+	VMOVUPS      64(AX), Z11
+	ADDQ         $0x00000080, AX
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z11, Z9, Z1
+	VFMADD231PS  Z11, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	DECQ         DX
+	JNE          tail748
+
+done749:
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	VBROADCASTSS scale+48(FP), Z4
+	VADDPS       Z1, Z0, Z0
+	VMULPS       Z0, Z4, Z0
+	VSUBPS       Z3, Z2, Z1
+	VMULPS       Z1, Z4, Z1
+	MOVQ         along+32(FP), AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	MOVQ         dst+0(FP), AX
+	MOVQ         order+24(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         v+16(FP), BX
+	MOVQ         n+40(FP), SI
+
+loop750:
+	MOVQ         (CX), DI
+	ADDQ         $0x08, CX
+	MOVQ         DI, R8
+	SHLQ         $0x07, R8
+	VBROADCASTSS (BX)(DI*8), Z2
+	VBROADCASTSS 4(BX)(DI*8), Z3
+	VMOVUPS      (DX)(R8*1), Z4
+	VMOVUPS      64(DX)(R8*1), Z5
+	VFNMADD231PS Z2, Z0, Z4
+	VFMADD231PS  Z3, Z1, Z4
+	VFNMADD231PS Z3, Z0, Z5
+	VFNMADD231PS Z2, Z1, Z5
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         $0x00000080, AX
+	DECQ         SI
+	JNE          loop750
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func mirrorBackwardAVX512(dx *float32, grad *float32, x *float32, v *float32, order *int, along *float32, dv *float32, both *float32, n int, scale float32)
+// Requires: AVX, AVX512F
+TEXT ·mirrorBackwardAVX512(SB), NOSPLIT, $8-76
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	VPXORD   Z0, Z0, Z0
+	VPXORD   Z1, Z1, Z1
+	VPXORD   Z2, Z2, Z2
+	VPXORD   Z3, Z3, Z3
+	MOVQ     dx+0(FP), AX
+	MOVQ     grad+8(FP), CX
+	MOVQ     v+24(FP), DX
+	MOVQ     order+32(FP), BX
+	MOVQ     n+64(FP), SI
+
+loop751:
+	MOVQ         (BX), DI
+	ADDQ         $0x08, BX
+	MOVQ         DI, R8
+	SHLQ         $0x07, R8
+	VBROADCASTSS (DX)(DI*8), Z4
+	VBROADCASTSS 4(DX)(DI*8), Z5
+	VMOVUPS      (CX), Z6
+	VMOVUPS      64(CX), Z7
+	VMOVUPS      Z6, (AX)(R8*1)
+	VMOVUPS      Z7, 64(AX)(R8*1)
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z7, Z5, Z1
+	VFMADD231PS  Z7, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         $0x00000080, CX
+	DECQ         SI
+	JNE          loop751
+	VBROADCASTSS scale+72(FP), Z4
+	VADDPS       Z1, Z0, Z0
+	VMULPS       Z0, Z4, Z0
+	VSUBPS       Z3, Z2, Z1
+	VMULPS       Z1, Z4, Z1
+	MOVQ         along+40(FP), CX
+	VMOVUPS      (CX), Z2
+	VMOVUPS      64(CX), Z3
+	MOVQ         both+56(FP), CX
+	VMOVUPS      (CX), Z4
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z3, Z4
+	VMOVUPS      Z4, (CX)
+	MOVQ         x+16(FP), CX
+	MOVQ         dv+48(FP), BX
+	MOVQ         n+64(FP), SI
+
+loop752:
+	VBROADCASTSS (DX), Z4
+	VBROADCASTSS 4(DX), Z5
+	VMOVUPS      (AX), Z6
+	VMOVUPS      64(AX), Z7
+	VMOVUPS      (CX), Z8
+	VMOVUPS      64(CX), Z9
+	VMOVUPS      (BX), Z10
+	VMOVUPS      64(BX), Z11
+	VFNMADD231PS Z6, Z2, Z10
+	VFNMADD231PS Z7, Z3, Z10
+	VFNMADD231PS Z8, Z0, Z10
+	VFNMADD231PS Z9, Z1, Z10
+	VFNMADD231PS Z7, Z2, Z11
+	VFMADD231PS  Z6, Z3, Z11
+	VFNMADD231PS Z9, Z0, Z11
+	VFMADD231PS  Z8, Z1, Z11
+	VMOVUPS      Z10, (BX)
+	VMOVUPS      Z11, 64(BX)
+	VFNMADD231PS Z4, Z0, Z6
+	VFMADD231PS  Z5, Z1, Z6
+	VFNMADD231PS Z5, Z0, Z7
+	VFNMADD231PS Z4, Z1, Z7
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, BX
+	DECQ         SI
+	JNE          loop752
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func fourier4AVX512(y *float32, x *float32, turns *float32, count int, stride int)
+// Requires: AVX, AVX512F
+TEXT ·fourier4AVX512(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     y+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     turns+16(FP), DX
+	MOVQ     count+24(FP), BX
+	MOVQ     stride+32(FP), SI
+	SHLQ     $0x07, SI
+	MOVQ     SI, DI
+	IMULQ    BX, DI
+	LEAQ     (DI)(DI*2), R8
+	LEAQ     (SI)(SI*2), R9
+
+loop753:
+	MOVQ stride+32(FP), R10
+
+loop754:
+	VMOVUPS      (CX), Z0
+	VMOVUPS      64(CX), Z1
+	VMOVUPS      (CX)(DI*2), Z2
+	VMOVUPS      64(CX)(DI*2), Z3
+	VADDPS       Z2, Z0, Z4
+	VADDPS       Z3, Z1, Z5
+	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z3, Z1, Z1
+	VMOVUPS      (CX)(DI*1), Z2
+	VMOVUPS      64(CX)(DI*1), Z3
+	VMOVUPS      (CX)(R8*1), Z6
+	VMOVUPS      64(CX)(R8*1), Z7
+	VADDPS       Z6, Z2, Z8
+	VADDPS       Z7, Z3, Z9
+	VSUBPS       Z7, Z3, Z3
+	VSUBPS       Z6, Z2, Z2
+	VADDPS       Z8, Z4, Z6
+	VADDPS       Z9, Z5, Z7
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	VADDPS       Z3, Z0, Z6
+	VSUBPS       Z2, Z1, Z7
+	VSUBPS       Z8, Z4, Z4
+	VSUBPS       Z9, Z5, Z5
+	VSUBPS       Z3, Z0, Z0
+	VADDPS       Z2, Z1, Z1
+	VBROADCASTSS (DX), Z2
+	VBROADCASTSS 4(DX), Z3
+	VMULPS       Z6, Z2, Z8
+	VMULPS       Z7, Z2, Z2
+	VFNMADD231PS Z7, Z3, Z8
+	VFMADD231PS  Z6, Z3, Z2
+	VMOVUPS      Z8, (AX)(SI*1)
+	VMOVUPS      Z2, 64(AX)(SI*1)
+	VBROADCASTSS 8(DX), Z2
+	VBROADCASTSS 12(DX), Z3
+	VMULPS       Z4, Z2, Z6
+	VMULPS       Z5, Z2, Z2
+	VFNMADD231PS Z5, Z3, Z6
+	VFMADD231PS  Z4, Z3, Z2
+	VMOVUPS      Z6, (AX)(SI*2)
+	VMOVUPS      Z2, 64(AX)(SI*2)
+	VBROADCASTSS 16(DX), Z2
+	VBROADCASTSS 20(DX), Z3
+	VMULPS       Z0, Z2, Z4
+	VMULPS       Z1, Z2, Z2
+	VFNMADD231PS Z1, Z3, Z4
+	VFMADD231PS  Z0, Z3, Z2
+	VMOVUPS      Z4, (AX)(R9*1)
+	VMOVUPS      Z2, 64(AX)(R9*1)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         R10
+	JNE          loop754
+	ADDQ         R9, AX
+	ADDQ         $0x18, DX
+	DECQ         BX
+	JNE          loop753
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func fourierInverse4AVX512(y *float32, x *float32, turns *float32, count int, stride int)
+// Requires: AVX, AVX512F
+TEXT ·fourierInverse4AVX512(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     y+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     turns+16(FP), DX
+	MOVQ     count+24(FP), BX
+	MOVQ     stride+32(FP), SI
+	SHLQ     $0x07, SI
+	MOVQ     SI, DI
+	IMULQ    BX, DI
+	LEAQ     (DI)(DI*2), R8
+	LEAQ     (SI)(SI*2), R9
+
+loop755:
+	MOVQ stride+32(FP), R10
+
+loop756:
+	VMOVUPS      64(CX), Z0
+	VMOVUPS      (CX), Z1
+	VMOVUPS      64(CX)(DI*2), Z2
+	VMOVUPS      (CX)(DI*2), Z3
+	VADDPS       Z2, Z0, Z4
+	VADDPS       Z3, Z1, Z5
+	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z3, Z1, Z1
+	VMOVUPS      64(CX)(DI*1), Z2
+	VMOVUPS      (CX)(DI*1), Z3
+	VMOVUPS      64(CX)(R8*1), Z6
+	VMOVUPS      (CX)(R8*1), Z7
+	VADDPS       Z6, Z2, Z8
+	VADDPS       Z7, Z3, Z9
+	VSUBPS       Z7, Z3, Z3
+	VSUBPS       Z6, Z2, Z2
+	VADDPS       Z8, Z4, Z6
+	VADDPS       Z9, Z5, Z7
+	VMOVUPS      Z6, 64(AX)
+	VMOVUPS      Z7, (AX)
+	VADDPS       Z3, Z0, Z6
+	VSUBPS       Z2, Z1, Z7
+	VSUBPS       Z8, Z4, Z4
+	VSUBPS       Z9, Z5, Z5
+	VSUBPS       Z3, Z0, Z0
+	VADDPS       Z2, Z1, Z1
+	VBROADCASTSS (DX), Z2
+	VBROADCASTSS 4(DX), Z3
+	VMULPS       Z6, Z2, Z8
+	VMULPS       Z7, Z2, Z2
+	VFNMADD231PS Z7, Z3, Z8
+	VFMADD231PS  Z6, Z3, Z2
+	VMOVUPS      Z8, 64(AX)(SI*1)
+	VMOVUPS      Z2, (AX)(SI*1)
+	VBROADCASTSS 8(DX), Z2
+	VBROADCASTSS 12(DX), Z3
+	VMULPS       Z4, Z2, Z6
+	VMULPS       Z5, Z2, Z2
+	VFNMADD231PS Z5, Z3, Z6
+	VFMADD231PS  Z4, Z3, Z2
+	VMOVUPS      Z6, 64(AX)(SI*2)
+	VMOVUPS      Z2, (AX)(SI*2)
+	VBROADCASTSS 16(DX), Z2
+	VBROADCASTSS 20(DX), Z3
+	VMULPS       Z0, Z2, Z4
+	VMULPS       Z1, Z2, Z2
+	VFNMADD231PS Z1, Z3, Z4
+	VFMADD231PS  Z0, Z3, Z2
+	VMOVUPS      Z4, 64(AX)(R9*1)
+	VMOVUPS      Z2, (AX)(R9*1)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         R10
+	JNE          loop756
+	ADDQ         R9, AX
+	ADDQ         $0x18, DX
+	DECQ         BX
+	JNE          loop755
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func fourier2AVX512(y *float32, x *float32, half int)
+// Requires: AVX, AVX512F
+TEXT ·fourier2AVX512(SB), NOSPLIT, $8-24
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     y+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     half+16(FP), DX
+	SHLQ     $0x07, DX
+	MOVQ     half+16(FP), BX
+
+loop757:
+	VMOVUPS  (CX), Z0
+	VMOVUPS  64(CX), Z1
+	VMOVUPS  (CX)(DX*1), Z2
+	VMOVUPS  64(CX)(DX*1), Z3
+	VADDPS   Z2, Z0, Z4
+	VADDPS   Z3, Z1, Z5
+	VMOVUPS  Z4, (AX)
+	VMOVUPS  Z5, 64(AX)
+	VSUBPS   Z2, Z0, Z0
+	VSUBPS   Z3, Z1, Z1
+	VMOVUPS  Z0, (AX)(DX*1)
+	VMOVUPS  Z1, 64(AX)(DX*1)
+	ADDQ     $0x00000080, CX
+	ADDQ     $0x00000080, AX
+	DECQ     BX
+	JNE      loop757
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func transposeAVX512(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
 // Requires: AVX
 TEXT ·transposeAVX512(SB), NOSPLIT, $8-48

@@ -38,6 +38,13 @@ type loops struct {
 	scalarGateBackwardTanh func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32)
 	modReLU                func(h *float32, hStride int, z *float32, zStride int, b *float32, rows int, cols int, smallest float32)
 	modReLUBackward        func(delta *float32, deltaStride int, grad *float32, gradStride int, z *float32, zStride int, b *float32, db *float32, rows int, cols int, smallest float32)
+	turn                   func(dst *float32, x *float32, t *float32, n int)
+	turnBackward           func(grad *float32, x *float32, t *float32, domega *float32, n int)
+	mirror                 func(dst *float32, x *float32, v *float32, order *int, along *float32, n int, scale float32)
+	mirrorBackward         func(dx *float32, grad *float32, x *float32, v *float32, order *int, along *float32, dv *float32, both *float32, n int, scale float32)
+	fourier4               func(y *float32, x *float32, turns *float32, count int, stride int)
+	fourierInverse4        func(y *float32, x *float32, turns *float32, count int, stride int)
+	fourier2               func(y *float32, x *float32, half int)
 	transpose              func(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
 	peak                   func(rounds int)
 }

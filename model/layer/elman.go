@@ -14,6 +14,7 @@ import (
 // vanilla RNN, with reflectors oRNN, with an SVD Spectral-RNN.
 type Elman[F kernel.Float] struct {
 	transition[F]
+	operator operator[F]
 }
 
 // ElmanOptions are the choices of an [Elman] cell.
@@ -33,10 +34,11 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	if err != nil {
 		return nil, err
 	}
-	e := &Elman[F]{base}
+	e := &Elman[F]{transition: base}
 	if e.operator, err = newOperator(set, matrix, nil, options.Operator); err != nil {
 		return nil, err
 	}
+	e.form = e.operator
 	e.input = e.declareProjection(arena, "M", "b", e.size)
 	e.declareInitial(arena, "h0")
 	return e, nil

@@ -36,6 +36,11 @@ func gradientShapes() []shape {
 		if s.n%2 == 0 {
 			add(s, "modrelu", weight.StartOrthogonal, 0, 0)
 		}
+		for _, kind := range []OperatorKind{OperatorDense, OperatorFactors} {
+			unitary := s
+			unitary.n, unitary.operator = map[bool]int{true: 8, false: 16}[s.n < 7], kind
+			add(unitary, "urnn", "", 0, 0)
+		}
 		add(s, "lstm", "", 0, 0)
 		add(s, "gru", "", 0, 0)
 		half := (s.n + 1) / 2

@@ -15,11 +15,16 @@ func levelShapes() []shape {
 		if s.cell == "modrelu" {
 			s.n++ // real and imaginary parts
 		}
+		if s.cell == "urnn" {
+			s.n = 64
+		}
 		if s.activation == kernel.LeakyReLU {
 			s.activation = kernel.Tanh // differences must not meet a kink
 		}
 		shapes = append(shapes, s)
-		s.n, s.inputs, s.batch = 6, 1, 3
+		if s.n, s.inputs, s.batch = 6, 1, 3; s.cell == "urnn" {
+			s.n = 8
+		}
 		shapes = append(shapes, s)
 	}
 	return shapes

@@ -19,14 +19,15 @@ import (
 // of that size, and b has n elements. |z| is √(Re² z + Im² z + 1e-5), which has a derivative at 0.
 type ModReLU[F kernel.Float] struct {
 	transition[F]
-	w *dense[F]       // the operator
+	w complexOperator[F]
 	b *weight.View[F] // [n]
 }
 
 // ModReLUOptions are the choices of a [ModReLU] cell.
 type ModReLUOptions struct {
 	CellOptions
-	Start weight.Start // of W; "" is the matrix's usual one
+	Operator OperatorKind // how W is applied
+	Start    weight.Start // of W; "" is the matrix's usual one
 }
 
 // smallestModulus is added to the square of a modulus.
@@ -43,8 +44,11 @@ func NewModReLU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matr
 	if base.size%2 != 0 {
 		return nil, fmt.Errorf("layer: a state of %d numbers: want an even one, of real and imaginary parts", base.size)
 	}
-	m := &ModReLU[F]{transition: base, w: newDense(set, matrix, nil)}
-	m.operator = m.w
+	m := &ModReLU[F]{transition: base}
+	if m.w, err = newComplexOperator(set, matrix, options.Operator); err != nil {
+		return nil, err
+	}
+	m.form = m.w
 	m.input = m.declareUnbiased(arena, "M", m.size)
 	m.b = m.declare(arena, "b", 1, m.size/2)
 	m.declareInitial(arena, "h0")
@@ -68,7 +72,7 @@ func (m *ModReLU[F]) Cost(limits Limits) Cost {
 type modReLUPass[F kernel.Float] struct {
 	*unrolled[F]
 	cell   *ModReLU[F]
-	w      operatorPass[F]
+	w      complexPass[F]
 	input  projectionPass[F]
 	b      *weight.View[F]  // with the pass's gradient
 	sums   kernel.Matrix[F] // z of the steps of a segment
@@ -78,7 +82,7 @@ type modReLUPass[F kernel.Float] struct {
 
 // NewPass returns a pass for parts of minibatches.
 func (m *ModReLU[F]) NewPass(limits Limits) Pass[F] {
-	p := &modReLUPass[F]{unrolled: m.newUnrolled(limits), cell: m, w: m.w.pass(operatorRows{}, nil)}
+	p := &modReLUPass[F]{unrolled: m.newUnrolled(limits), cell: m, w: m.w.complexPass()}
 	p.body, p.input, p.b = p, p.projection(&m.input), p.gradient(m.b)
 	p.sums, p.sum = kernel.NewPadded[F](p.retained, m.size), kernel.NewPadded[F](limits.Batch, m.size)
 	p.deltas = kernel.NewPadded[F](p.chunkRows(), m.size)
@@ -101,7 +105,7 @@ func (p *modReLUPass[F]) step(first, end int) {
 
 // one does one time step. next may be h.
 func (p *modReLUPass[F]) one(sum, x, h, next kernel.Matrix[F]) {
-	p.set.MultiplySum(sum, kernel.Sum[F]{X: x, M: &p.cell.input.packed, A: h, B: &p.cell.w.right})
+	p.w.sum(sum, h, x, &p.cell.input.packed)
 	p.set.ModReLU(next, sum, p.b.Value, smallestModulus)
 }
 
@@ -114,7 +118,7 @@ func (p *modReLUPass[F]) back(c chunk[F]) {
 	for t := c.last - 1; t >= c.first; t-- {
 		delta := block(p.deltas, t-c.first, batch)
 		p.set.ModReLUBackward(delta, g, block(p.sums, t-c.segment, batch), p.b.Value, p.b.Gradient, smallestModulus)
-		p.set.MultiplySum(g, kernel.Sum[F]{A: delta, B: &p.cell.w.left})
+		p.w.back(g, delta, block(p.history, t-c.segment, batch))
 		c.addOutput(p.set, g, t)
 	}
 }

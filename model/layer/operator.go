@@ -21,17 +21,15 @@ const (
 	OperatorDense OperatorKind = "dense"
 	// OperatorCompactWY applies the factors of a [weight.LowRank] and never forms W.
 	OperatorCompactWY OperatorKind = "compact-wy"
+	// OperatorFactors applies the factors of a [weight.Unitary], of a power of two, and never forms W. It
+	// is what OperatorAuto chooses from 64 complex units on.
+	OperatorFactors OperatorKind = "factors"
 )
 
-// An operator applies a layer's matrix W to states in rows, W as it is loaded, for all passes:
-// [dense] is W itself, [factored] its factors.
-type operator[F kernel.Float] interface {
+// form is a matrix W in the form in which it is applied, as it is loaded, for all passes.
+type form[F kernel.Float] interface {
 	// load takes W from the present parameters.
 	load()
-
-	// pass returns the operator of a further pass. The workspace is of a layer that sees rows on
-	// their own; a recurrent one has none.
-	pass(rows operatorRows, w *workspace[F]) operatorPass[F]
 
 	// join ends the Backward of the first so many passes: it adds the gradients of the parameters.
 	join(used int)
@@ -41,6 +39,15 @@ type operator[F kernel.Float] interface {
 
 	// margin returns max |σ_i - 1| over the singular values of W as it was loaded last.
 	margin(ctx context.Context) (float64, error)
+}
+
+// An operator applies a layer's matrix W to states in rows: [dense] is W itself, [factored] its factors.
+type operator[F kernel.Float] interface {
+	form[F]
+
+	// pass returns the operator of a further pass. The workspace is of a layer that sees rows on
+	// their own; a recurrent one has none.
+	pass(rows operatorRows, w *workspace[F]) operatorPass[F]
 }
 
 // operatorRows are the most rows of a pass: of a time step, of those retained for Backward, and of
@@ -94,14 +101,21 @@ func newOperator[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], bi
 		ok = false
 	case OperatorCompactWY:
 		if !ok {
-			return nil, fmt.Errorf("layer: operator %s: a weight without factors has to be formed", kind)
+			return nil, errNoFactors(kind)
 		}
 	default:
-		return nil, fmt.Errorf("layer: unknown operator %q: want %s, %s or %s", string(kind), OperatorAuto,
-			OperatorDense, OperatorCompactWY)
+		return nil, errUnknownOperator(kind, OperatorAuto, OperatorDense, OperatorCompactWY)
 	}
 	if ok {
 		return newFactored(set, low, bias), nil
 	}
 	return newDense(set, matrix, bias), nil
+}
+
+func errNoFactors(kind OperatorKind) error {
+	return fmt.Errorf("layer: operator %s: a weight without factors has to be formed", kind)
+}
+
+func errUnknownOperator(kind OperatorKind, known ...OperatorKind) error {
+	return fmt.Errorf("layer: unknown operator %q: want one of %v", string(kind), known)
 }

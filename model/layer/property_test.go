@@ -24,6 +24,7 @@ func propertyShapes() []shape {
 		{cell: "ornn", m1: 3, activation: kernel.Tanh, operator: OperatorCompactWY},
 		{cell: "gated-spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2},
 		{cell: "modrelu"},
+		{cell: "urnn", operator: OperatorFactors},
 		{cell: "lstm"},
 		{cell: "spectral-lstm", m1: 5, m2: 4, radius: .3},
 		{cell: "gru"},
@@ -33,6 +34,9 @@ func propertyShapes() []shape {
 		s.n, s.inputs, s.steps, s.batch = 9, 3, 6, 5
 		if s.cell == "modrelu" {
 			s.n++ // real and imaginary parts
+		}
+		if s.cell == "urnn" {
+			s.n = 16
 		}
 		shapes = append(shapes, s)
 	}
@@ -415,7 +419,9 @@ func TestChunks(t *testing.T) {
 // all history, takes less memory and changes no bit, whatever the batch.
 func TestHistory(t *testing.T) {
 	each(t, func(t *testing.T, s shape) {
-		s.n, s.steps, s.batch = 40, 150, 40
+		if s.n, s.steps, s.batch = 40, 150, 40; s.cell == "urnn" {
+			s.n = 64
+		}
 		for _, s.every = range []bool{false, true} {
 			s.history = 0
 			whole := newSingle(t, kernel.Float32(), s, 1)
@@ -609,9 +615,52 @@ func TestOperators(t *testing.T) {
 	}
 }
 
+// TestUnitaryOperators checks which operator a uRNN takes, and that its outputs and gradients are those of
+// the matrix that is formed.
+func TestUnitaryOperators(t *testing.T) {
+	for _, n := range []int{64, 128, 200, 256} {
+		s := shape{cell: "urnn", n: n, inputs: 2, steps: 5, batch: 6}
+		d := newData[float64](s, 2)
+		n := newSingle(t, kernel.Float64(), s, 1)
+		_, taken := n.layer.(*ModReLU[float64]).w.(*unitary[float64])
+		if want := s.n == 128 || s.n == 256; taken != want {
+			t.Errorf("%v: factors are taken: %v, want %v", s, taken, want)
+		}
+		if !taken {
+			continue
+		}
+		s.operator = OperatorDense
+		dense := newSingle(t, kernel.Float64(), s, 1)
+		want, got := dense.gradients(d), n.gradients(d)
+		if math.Abs(want-got) > 1e-12*math.Abs(want) {
+			t.Errorf("%v: loss %v by factors, %v by the matrix", s, got, want)
+		}
+		checkSame(t, s.String(), snapshot(dense), snapshot(n))
+		margins := [2]float64{}
+		for i, n := range []*single[float64]{dense, n} {
+			var err error
+			if margins[i], err = n.layer.(*ModReLU[float64]).SpectralMargin(t.Context()); err != nil || margins[i] > 1e-6 {
+				t.Errorf("%v: margin %v, %v", s, margins[i], err)
+			}
+		}
+	}
+	set, arena := kernel.Float64(), weight.NewArena[float64]()
+	matrix, err := weight.NewUnitary(set, arena, 12, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []OperatorKind{OperatorFactors, OperatorCompactWY, "sparse"} {
+		if _, err := newComplexOperator(set, matrix, kind); err == nil {
+			t.Errorf("operator %s of 12 complex units: no error", kind)
+		}
+	}
+}
+
 func TestStart(t *testing.T) {
 	each(t, func(t *testing.T, s shape) {
-		s.inputs, s.n = 400, 40
+		if s.inputs, s.n = 400, 40; s.cell == "urnn" {
+			s.n = 64
+		}
 		if s.m1 > 0 {
 			s.m1 = 30
 		}

@@ -52,7 +52,7 @@ func NewScalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], 
 	n := base.size
 	s := &ScalarGated[F]{transition: base, options: options, u: newDense(set, matrix, nil), alpha: make([]F, n),
 		beta: make([]F, n)}
-	s.operator = s.u
+	s.form = s.u
 	s.input = s.declareProjection(arena, "M", "b", n)
 	s.alphaHat, s.betaHat = arena.Declare("alpha_hat", 1, 1), arena.Declare("beta_hat", 1, 1)
 	s.declareInitial(arena, "h0")

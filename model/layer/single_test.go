@@ -65,6 +65,8 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 	switch s.cell {
 	case "rnn", "irnn", "fastrnn", "modrelu":
 		matrix, err = weight.NewDense(set, arena, "W", s.n, s.n)
+	case "urnn":
+		matrix, err = weight.NewUnitary(set, arena, s.n/2, 5)
 	case "ornn", "sgornn":
 		matrix, err = weight.NewHouseholder(set, arena, s.n, s.n, s.m1)
 	case "spectral-rnn", "gated-spectral-rnn":
@@ -86,8 +88,8 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 		l = layers[0]
 	case "gru":
 		l, err = NewGRU(set, arena, GRUOptions{CellOptions: cell, Size: s.n, Start: s.start})
-	case "modrelu":
-		l, err = NewModReLU(set, arena, matrix, ModReLUOptions{CellOptions: cell, Start: s.start})
+	case "modrelu", "urnn":
+		l, err = NewModReLU(set, arena, matrix, ModReLUOptions{CellOptions: cell, Operator: s.operator, Start: s.start})
 	case "gated-spectral-rnn":
 		l, err = NewGatedSpectral(set, arena, matrix, GatedSpectralOptions{
 			CellOptions: cell, Activation: s.activation, Slope: s.slope, Start: s.start, GateBias: 1,

@@ -7,6 +7,9 @@ const (
 	// rounded up to a multiple of rankStep: a rank between takes about as long as the next multiple.
 	appliedRanks, rankStep = 3, 16
 
+	// appliedFourier: the factors of a unitary matrix are applied from so many complex units on.
+	appliedFourier = 64
+
 	// formedSize and formedRanks: W is formed from its factors, not one reflector after another, if n
 	// is so much at least, and so many times k: from there on the reflectors would go over a matrix
 	// that the cache does not hold.

@@ -13,11 +13,11 @@ import (
 // φ(W h(t-1) + M x(t) + b), which an operator applies.
 type transition[F kernel.Float] struct {
 	recurrent[F]
-	matrix   weight.Matrix[F]
-	start    weight.Start // of W; "" is the matrix's usual one
-	phi      phi[F]
-	operator operator[F]
-	input    projection[F] // M [n_i × n] and b
+	matrix weight.Matrix[F]
+	start  weight.Start // of W; "" is the matrix's usual one
+	phi    phi[F]
+	form   form[F]       // of W
+	input  projection[F] // M [n_i × n] and b
 }
 
 // newTransition checks the options and declares nothing; columns and least are as in
@@ -47,14 +47,14 @@ func (t *transition[F]) Init(ctx context.Context, source *random.Source) error {
 
 // Load forms and packs W, or its factors, and M.
 func (t *transition[F]) Load() {
-	t.operator.load()
+	t.form.load()
 	t.input.load(t.set)
 }
 
 // Join adds the gradients of the first passes.
 func (t *transition[F]) Join(used int) {
 	t.recurrent.Join(used)
-	t.operator.join(used)
+	t.form.join(used)
 }
 
 // Constrain scales what has a length, see [weight.Matrix].
@@ -63,13 +63,13 @@ func (t *transition[F]) Constrain(rate float64) { t.matrix.Constrain(rate) }
 // SpectralMargin returns max |σ_i - 1| over the singular values of W as it was loaded
 // last; see [weight.Margin].
 func (t *transition[F]) SpectralMargin(ctx context.Context) (float64, error) {
-	return t.operator.margin(ctx)
+	return t.form.margin(ctx)
 }
 
 // cost counts W as it is applied, and so many values that are retained of a step.
 func (t *transition[F]) cost(limits Limits, values int) (Cost, *unrolled[F]) {
 	c, u := t.recurrent.cost(limits, 1, values)
-	w := t.operator.cost(operatorRows{limits.Batch, u.retained, u.chunkRows()})
+	w := t.form.cost(operatorRows{limits.Batch, u.retained, u.chunkRows()})
 	c.Weights = c.Inputs + float64(limits.Steps)*w.Weights
 	c.Minibatch = t.matrix.Flops()
 	c.Shared += w.Shared

@@ -20,12 +20,14 @@ import (
 //
 // D_k = diag(exp(iω)), R_k = I - 2 v v*/‖v‖², F is the Fourier transform over √n and Π a fixed
 // permutation. It has 7n parameters: three vectors ω and, in real numbers, two v. Each column is
-// computed in double precision in O(n log n) operations.
+// computed in double precision in O(n log n) operations; a layer that never forms W takes its
+// [UnitaryFactors].
 type Unitary[F kernel.Float] struct {
 	unitVectors[F]
 	n       int
 	phases  [3]*phases[F]
 	mirrors [2]*mirror[F]
+	order   permutation
 	factors []unitaryFactor // the rightmost first
 
 	// Of one column: what each factor is applied to, and the product; the gradient.
@@ -57,8 +59,9 @@ func NewUnitary[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, seed
 	}
 	u.unitVectors = unitVectors[F]{kernels: set, reflectors: reflectors[F]{u.mirrors[0].vector, u.mirrors[1].vector}}
 	fourier := newFourier(n)
+	u.order = random.New(seed, random.Turns).Permutation(n)
 	u.factors = []unitaryFactor{
-		u.phases[0], fourier, u.mirrors[0], permutation(random.New(seed, random.Turns).Permutation(n)),
+		u.phases[0], fourier, u.mirrors[0], u.order,
 		u.phases[1], inverse{fourier}, u.mirrors[1], u.phases[2],
 	}
 	return u, nil

@@ -98,6 +98,7 @@ func write(m *machine, dir string) error {
 	m.gates()
 	m.scalarGates()
 	m.modReLUs()
+	m.laneLoops()
 	m.transpose()
 	m.peak()
 	file, err := m.Result()
