@@ -55,8 +55,8 @@ func newTrainerStep() *cobra.Command {
 		Long: `A step is forward and backward pass, clipping, the optimiser's update and the
 projection of the reflectors. The command prints a line of JSON per model, with its
 share of the multiply-adds that one core can do, measured in the same process. A suffix
-sets how reflectors are applied: spectral-rnn:dense, ornn:compact-wy. --goals prints a
-table of fixed cases.
+sets how a matrix is applied: spectral-rnn:dense, ornn:compact-wy, urnn:factors. --goals
+prints a table of fixed cases.
 
 --slides prints the numbers of parameters of the two stacks of the Spectral-RNN slides,
 then the training times of the slides, Spectral-RNN and LSTM of 512, 1024 and 2048
