@@ -24,12 +24,13 @@ import (
 	"sweep/sweep/wire/wiretest"
 )
 
-// unprepared is a backend whose first preparation fails.
+// unprepared is a backend whose first preparation fails. Those after it may be several.
 type unprepared struct {
 	artifact.Backend
 	attempts atomic.Int64
 	failed   chan struct{}
 	prepared chan struct{}
+	once     sync.Once
 }
 
 func (u *unprepared) Prepare(ctx context.Context, pool string) error {
@@ -37,7 +38,7 @@ func (u *unprepared) Prepare(ctx context.Context, pool string) error {
 		close(u.failed)
 		return errors.New("it cannot be made yet")
 	}
-	defer close(u.prepared)
+	defer u.once.Do(func() { close(u.prepared) })
 	return u.Backend.Prepare(ctx, pool)
 }
 

@@ -87,6 +87,7 @@ func bitsCases() map[string]bitsCase {
 		"layers": int64(3)})
 	cases["spectral-resnet by factors"] = large("spectral-resnet", sweep.Parameters{"m1": int64(8), "m2": int64(8),
 		"layers": int64(3)})
+	cases["urnn by factors"] = large("urnn", sweep.Parameters{"hidden": int64(64)})
 	cases["copy"] = bitsCase{history: 1, point: sweep.Parameters{
 		"dataset": "copy", "model": "spectral-rnn", "length": int64(100), "hidden": int64(64), "m1": int64(4),
 		"m2":            int64(4),
