@@ -21,6 +21,7 @@ func complexWidth(hidden int) int { return 2 * hidden }
 // complexCell is a cell of complex numbers over a matrix of their real and imaginary parts.
 func complexCell(o *Options, matrix weight.Spec) []layer.Spec {
 	return []layer.Spec{{
-		Options: layer.ModReLUOptions{CellOptions: o.cell(), Operator: o.Operator}, Matrix: matrix, Rows: 2 * o.Hidden, Cols: 2 * o.Hidden,
+		Options: layer.ModReLUOptions{CellOptions: o.cell(), Operator: o.Operator},
+		Matrix:  matrix, Rows: 2 * o.Hidden, Cols: 2 * o.Hidden,
 	}}
 }
