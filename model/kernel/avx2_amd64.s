@@ -12419,7 +12419,6 @@ TEXT ·mirrorAVX2(SB), NOSPLIT, $8-52
 	VLDMXCSR 4(SP)
 	MOVQ     x+8(FP), AX
 	MOVQ     v+16(FP), CX
-	MOVQ     n+40(FP), DX
 	VXORPS   Y0, Y0, Y0
 	VXORPS   Y1, Y1, Y1
 	VXORPS   Y2, Y2, Y2
@@ -12428,15 +12427,16 @@ TEXT ·mirrorAVX2(SB), NOSPLIT, $8-52
 	VXORPS   Y5, Y5, Y5
 	VXORPS   Y6, Y6, Y6
 	VXORPS   Y7, Y7, Y7
+	MOVQ     n+40(FP), DX
 	SUBQ     $0x02, DX
 	JL       rest695
 
 loop694:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS 4(CX), Y9
-	ADDQ         $0x08, CX
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
+	ADDQ         $0x08, CX
 	ADDQ         $0x00000040, AX
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y11, Y9, Y1
@@ -12444,9 +12444,9 @@ loop694:
 	VFMADD231PS  Y10, Y9, Y3
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS 4(CX), Y9
-	ADDQ         $0x08, CX
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
+	ADDQ         $0x08, CX
 	ADDQ         $0x00000040, AX
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y11, Y9, Y5
@@ -12462,9 +12462,9 @@ rest695:
 tail696:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS 4(CX), Y9
-	ADDQ         $0x08, CX
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
+	ADDQ         $0x08, CX
 	ADDQ         $0x00000040, AX
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y11, Y9, Y1
@@ -12522,15 +12522,17 @@ TEXT ·mirrorBackwardAVX2(SB), NOSPLIT, $8-76
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	VXORPS   Y0, Y0, Y0
-	VXORPS   Y1, Y1, Y1
-	VXORPS   Y2, Y2, Y2
-	VXORPS   Y3, Y3, Y3
 	MOVQ     dx+0(FP), AX
 	MOVQ     grad+8(FP), CX
 	MOVQ     v+24(FP), DX
 	MOVQ     order+32(FP), BX
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VXORPS   Y3, Y3, Y3
 	MOVQ     n+64(FP), SI
+	SUBQ     $0x01, SI
+	JL       rest700
 
 loop699:
 	MOVQ         (BX), DI
@@ -12543,13 +12545,38 @@ loop699:
 	VMOVUPS      32(CX), Y7
 	VMOVUPS      Y6, (AX)(R8*1)
 	VMOVUPS      Y7, 32(AX)(R8*1)
+	ADDQ         $0x00000040, CX
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VFMADD231PS  Y7, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
+	SUBQ         $0x01, SI
+	JGE          loop699
+
+rest700:
+	ADDQ $0x01, SI
+	JE   done702
+
+tail701:
+	MOVQ         (BX), DI
+	ADDQ         $0x08, BX
+	MOVQ         DI, R8
+	SHLQ         $0x06, R8
+	VBROADCASTSS (DX)(DI*8), Y4
+	VBROADCASTSS 4(DX)(DI*8), Y5
+	VMOVUPS      (CX), Y6
+	VMOVUPS      32(CX), Y7
+	VMOVUPS      Y6, (AX)(R8*1)
+	VMOVUPS      Y7, 32(AX)(R8*1)
 	ADDQ         $0x00000040, CX
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
 	DECQ         SI
-	JNE          loop699
+	JNE          tail701
+
+done702:
 	VBROADCASTSS scale+72(FP), Y4
 	VADDPS       Y1, Y0, Y0
 	VMULPS       Y0, Y4, Y0
@@ -12567,7 +12594,7 @@ loop699:
 	MOVQ         dv+48(FP), BX
 	MOVQ         n+64(FP), SI
 
-loop700:
+loop703:
 	VBROADCASTSS (DX), Y4
 	VBROADCASTSS 4(DX), Y5
 	VMOVUPS      (AX), Y6
@@ -12597,7 +12624,7 @@ loop700:
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, BX
 	DECQ         SI
-	JNE          loop700
+	JNE          loop703
 	VLDMXCSR     (SP)
 	VZEROUPPER
 	RET
@@ -12621,10 +12648,10 @@ TEXT ·fourier4AVX2(SB), NOSPLIT, $8-40
 	LEAQ     (DI)(DI*2), R8
 	LEAQ     (SI)(SI*2), R9
 
-loop701:
+loop704:
 	MOVQ stride+32(FP), R10
 
-loop702:
+loop705:
 	VMOVUPS      (CX), Y0
 	VMOVUPS      32(CX), Y1
 	VMOVUPS      (CX)(DI*2), Y2
@@ -12678,11 +12705,11 @@ loop702:
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
 	DECQ         R10
-	JNE          loop702
+	JNE          loop705
 	ADDQ         R9, AX
 	ADDQ         $0x18, DX
 	DECQ         BX
-	JNE          loop701
+	JNE          loop704
 	VLDMXCSR     (SP)
 	VZEROUPPER
 	RET
@@ -12706,10 +12733,10 @@ TEXT ·fourierInverse4AVX2(SB), NOSPLIT, $8-40
 	LEAQ     (DI)(DI*2), R8
 	LEAQ     (SI)(SI*2), R9
 
-loop703:
+loop706:
 	MOVQ stride+32(FP), R10
 
-loop704:
+loop707:
 	VMOVUPS      32(CX), Y0
 	VMOVUPS      (CX), Y1
 	VMOVUPS      32(CX)(DI*2), Y2
@@ -12763,11 +12790,11 @@ loop704:
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
 	DECQ         R10
-	JNE          loop704
+	JNE          loop707
 	ADDQ         R9, AX
 	ADDQ         $0x18, DX
 	DECQ         BX
-	JNE          loop703
+	JNE          loop706
 	VLDMXCSR     (SP)
 	VZEROUPPER
 	RET
@@ -12786,7 +12813,7 @@ TEXT ·fourier2AVX2(SB), NOSPLIT, $8-24
 	SHLQ     $0x06, DX
 	MOVQ     half+16(FP), BX
 
-loop705:
+loop708:
 	VMOVUPS  (CX), Y0
 	VMOVUPS  32(CX), Y1
 	VMOVUPS  (CX)(DX*1), Y2
@@ -12802,7 +12829,7 @@ loop705:
 	ADDQ     $0x00000040, CX
 	ADDQ     $0x00000040, AX
 	DECQ     BX
-	JNE      loop705
+	JNE      loop708
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

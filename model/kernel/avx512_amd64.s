@@ -15081,7 +15081,6 @@ TEXT ·mirrorAVX512(SB), NOSPLIT, $8-52
 	VLDMXCSR 4(SP)
 	MOVQ     x+8(FP), AX
 	MOVQ     v+16(FP), CX
-	MOVQ     n+40(FP), DX
 	VPXORD   Z0, Z0, Z0
 	VPXORD   Z1, Z1, Z1
 	VPXORD   Z2, Z2, Z2
@@ -15090,15 +15089,16 @@ TEXT ·mirrorAVX512(SB), NOSPLIT, $8-52
 	VPXORD   Z5, Z5, Z5
 	VPXORD   Z6, Z6, Z6
 	VPXORD   Z7, Z7, Z7
+	MOVQ     n+40(FP), DX
 	SUBQ     $0x02, DX
 	JL       rest747
 
 loop746:
 	VBROADCASTSS (CX), Z8
 	VBROADCASTSS 4(CX), Z9
-	ADDQ         $0x08, CX
 	VMOVUPS      (AX), Z10
 	VMOVUPS      64(AX), Z11
+	ADDQ         $0x08, CX
 	ADDQ         $0x00000080, AX
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z11, Z9, Z1
@@ -15106,9 +15106,9 @@ loop746:
 	VFMADD231PS  Z10, Z9, Z3
 	VBROADCASTSS (CX), Z8
 	VBROADCASTSS 4(CX), Z9
-	ADDQ         $0x08, CX
 	VMOVUPS      (AX), Z10
 	VMOVUPS      64(AX), Z11
+	ADDQ         $0x08, CX
 	ADDQ         $0x00000080, AX
 	VFMADD231PS  Z10, Z8, Z4
 	VFMADD231PS  Z11, Z9, Z5
@@ -15124,9 +15124,9 @@ rest747:
 tail748:
 	VBROADCASTSS (CX), Z8
 	VBROADCASTSS 4(CX), Z9
-	ADDQ         $0x08, CX
 	VMOVUPS      (AX), Z10
 	VMOVUPS      64(AX), Z11
+	ADDQ         $0x08, CX
 	ADDQ         $0x00000080, AX
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z11, Z9, Z1
@@ -15184,15 +15184,17 @@ TEXT ·mirrorBackwardAVX512(SB), NOSPLIT, $8-76
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	VPXORD   Z0, Z0, Z0
-	VPXORD   Z1, Z1, Z1
-	VPXORD   Z2, Z2, Z2
-	VPXORD   Z3, Z3, Z3
 	MOVQ     dx+0(FP), AX
 	MOVQ     grad+8(FP), CX
 	MOVQ     v+24(FP), DX
 	MOVQ     order+32(FP), BX
+	VPXORD   Z0, Z0, Z0
+	VPXORD   Z1, Z1, Z1
+	VPXORD   Z2, Z2, Z2
+	VPXORD   Z3, Z3, Z3
 	MOVQ     n+64(FP), SI
+	SUBQ     $0x01, SI
+	JL       rest752
 
 loop751:
 	MOVQ         (BX), DI
@@ -15205,13 +15207,38 @@ loop751:
 	VMOVUPS      64(CX), Z7
 	VMOVUPS      Z6, (AX)(R8*1)
 	VMOVUPS      Z7, 64(AX)(R8*1)
+	ADDQ         $0x00000080, CX
 	VFMADD231PS  Z6, Z4, Z0
 	VFMADD231PS  Z7, Z5, Z1
 	VFMADD231PS  Z7, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
+	SUBQ         $0x01, SI
+	JGE          loop751
+
+rest752:
+	ADDQ $0x01, SI
+	JE   done754
+
+tail753:
+	MOVQ         (BX), DI
+	ADDQ         $0x08, BX
+	MOVQ         DI, R8
+	SHLQ         $0x07, R8
+	VBROADCASTSS (DX)(DI*8), Z4
+	VBROADCASTSS 4(DX)(DI*8), Z5
+	VMOVUPS      (CX), Z6
+	VMOVUPS      64(CX), Z7
+	VMOVUPS      Z6, (AX)(R8*1)
+	VMOVUPS      Z7, 64(AX)(R8*1)
 	ADDQ         $0x00000080, CX
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z7, Z5, Z1
+	VFMADD231PS  Z7, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
 	DECQ         SI
-	JNE          loop751
+	JNE          tail753
+
+done754:
 	VBROADCASTSS scale+72(FP), Z4
 	VADDPS       Z1, Z0, Z0
 	VMULPS       Z0, Z4, Z0
@@ -15229,7 +15256,7 @@ loop751:
 	MOVQ         dv+48(FP), BX
 	MOVQ         n+64(FP), SI
 
-loop752:
+loop755:
 	VBROADCASTSS (DX), Z4
 	VBROADCASTSS 4(DX), Z5
 	VMOVUPS      (AX), Z6
@@ -15259,7 +15286,7 @@ loop752:
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, BX
 	DECQ         SI
-	JNE          loop752
+	JNE          loop755
 	VLDMXCSR     (SP)
 	VZEROUPPER
 	RET
@@ -15283,10 +15310,10 @@ TEXT ·fourier4AVX512(SB), NOSPLIT, $8-40
 	LEAQ     (DI)(DI*2), R8
 	LEAQ     (SI)(SI*2), R9
 
-loop753:
+loop756:
 	MOVQ stride+32(FP), R10
 
-loop754:
+loop757:
 	VMOVUPS      (CX), Z0
 	VMOVUPS      64(CX), Z1
 	VMOVUPS      (CX)(DI*2), Z2
@@ -15340,11 +15367,11 @@ loop754:
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
 	DECQ         R10
-	JNE          loop754
+	JNE          loop757
 	ADDQ         R9, AX
 	ADDQ         $0x18, DX
 	DECQ         BX
-	JNE          loop753
+	JNE          loop756
 	VLDMXCSR     (SP)
 	VZEROUPPER
 	RET
@@ -15368,10 +15395,10 @@ TEXT ·fourierInverse4AVX512(SB), NOSPLIT, $8-40
 	LEAQ     (DI)(DI*2), R8
 	LEAQ     (SI)(SI*2), R9
 
-loop755:
+loop758:
 	MOVQ stride+32(FP), R10
 
-loop756:
+loop759:
 	VMOVUPS      64(CX), Z0
 	VMOVUPS      (CX), Z1
 	VMOVUPS      64(CX)(DI*2), Z2
@@ -15425,11 +15452,11 @@ loop756:
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
 	DECQ         R10
-	JNE          loop756
+	JNE          loop759
 	ADDQ         R9, AX
 	ADDQ         $0x18, DX
 	DECQ         BX
-	JNE          loop755
+	JNE          loop758
 	VLDMXCSR     (SP)
 	VZEROUPPER
 	RET
@@ -15448,7 +15475,7 @@ TEXT ·fourier2AVX512(SB), NOSPLIT, $8-24
 	SHLQ     $0x07, DX
 	MOVQ     half+16(FP), BX
 
-loop757:
+loop760:
 	VMOVUPS  (CX), Z0
 	VMOVUPS  64(CX), Z1
 	VMOVUPS  (CX)(DX*1), Z2
@@ -15464,7 +15491,7 @@ loop757:
 	ADDQ     $0x00000080, CX
 	ADDQ     $0x00000080, AX
 	DECQ     BX
-	JNE      loop757
+	JNE      loop760
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -28,7 +28,7 @@ func (s *Set[F]) FromLanes(rows Matrix[F], src []F) {
 func (s *Set[F]) parts(x []F, rows *Matrix[F]) (re, im Matrix[F]) {
 	lanes := s.Lanes()
 	rows.check()
-	if rows.Rows < 1 || rows.Rows > lanes || rows.Cols%2 != 0 || len(x) != rows.Cols*lanes {
+	if rows.Rows > lanes || rows.Cols%2 != 0 || len(x) != rows.Cols*lanes {
 		panic("kernel: rows do not fit lanes")
 	}
 	all := Matrix[F]{Data: x, Rows: rows.Cols / 2, Cols: 2 * lanes, Stride: 2 * lanes}
@@ -104,6 +104,10 @@ type Mirror[F Float] struct {
 func (s *Set[F]) Mirror(dst, x []F, m *Mirror[F], along []F) {
 	n := s.checkMirror(m, dst, x)
 	s.checkLanes(1, along)
+	if n == 0 {
+		clear(along)
+		return
+	}
 	if l := s.loops; l != nil {
 		l.mirror(single(dst), single(x), single(m.V), &m.Order[0], single(along), n, float32(m.Scale))
 		return
@@ -153,6 +157,9 @@ func (s *Set[F]) MirrorBackward(dx, g, x []F, m *Mirror[F], along, dv, both []F)
 	if len(both) != lanes {
 		panic("kernel: vector does not fit lanes")
 	}
+	if n == 0 {
+		return
+	}
 	if l := s.loops; l != nil {
 		l.mirrorBackward(single(dx), single(g), single(x), single(m.V), &m.Order[0], single(along), single(dv),
 			single(both), n, float32(m.Scale))
@@ -188,8 +195,8 @@ func (s *Set[F]) MirrorBackward(dx, g, x []F, m *Mirror[F], along, dv, both []F)
 // checkMirror returns the number of elements.
 func (s *Set[F]) checkMirror(m *Mirror[F], vectors ...[]F) int {
 	n := len(m.Order)
-	if n == 0 || len(m.V) != 2*n {
-		panic("kernel: mirror without elements, or with others than its order")
+	if len(m.V) != 2*n {
+		panic("kernel: mirror with other elements than its order")
 	}
 	for _, k := range m.Order {
 		if uint(k) >= uint(n) {

@@ -49,8 +49,8 @@ func sameLanes(t *testing.T, name string, x []float32, want [][]complex128, tole
 func TestLanes(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		r, lanes := newRand(23), s.Lanes()
-		for _, n := range []int{1, 3, 8, 17, 64} {
-			for _, count := range []int{1, lanes - 1, lanes} {
+		for _, n := range []int{0, 1, 3, 8, 17, 64} {
+			for _, count := range []int{0, 1, lanes - 1, lanes} {
 				rows, back := newField(r, count, 2*n, 3, nan), newField(r, count, 2*n, 1, canary)
 				x := vectorField(r, 2*n*lanes, canary)
 				s.ToLanes(x.Data, rows.Matrix)
@@ -107,7 +107,7 @@ func TestTurn(t *testing.T) {
 func TestMirror(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		r, lanes := newRand(25), s.Lanes()
-		for _, n := range []int{1, 2, 7, 64} {
+		for _, n := range []int{0, 1, 2, 7, 64} {
 			m := &Mirror[float32]{V: newField(r, 1, 2*n, 0, nan).Row(0), Scale: .7, Order: r.Perm(n)}
 			v := pairs(m.V)
 			x, exactX := laneVector(r, n, lanes)

@@ -101,7 +101,7 @@ func newOperator[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], bi
 		ok = false
 	case OperatorCompactWY:
 		if !ok {
-			return nil, errNoFactors(kind)
+			return nil, fmt.Errorf("layer: operator %s: a weight without factors has to be formed", kind)
 		}
 	default:
 		return nil, errUnknownOperator(kind, OperatorAuto, OperatorDense, OperatorCompactWY)
@@ -110,10 +110,6 @@ func newOperator[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], bi
 		return newFactored(set, low, bias), nil
 	}
 	return newDense(set, matrix, bias), nil
-}
-
-func errNoFactors(kind OperatorKind) error {
-	return fmt.Errorf("layer: operator %s: a weight without factors has to be formed", kind)
 }
 
 func errUnknownOperator(kind OperatorKind, known ...OperatorKind) error {

@@ -8,74 +8,6 @@ import (
 	"sweep/model/weight"
 )
 
-// complexOperator applies the matrix of a [ModReLU] cell: [dense] is W itself, [unitary] its factors.
-type complexOperator[F kernel.Float] interface {
-	form[F]
-
-	// complexPass returns the operator of a further pass.
-	complexPass() complexPass[F]
-}
-
-// A complexPass applies W forward and back, and keeps its gradient in whatever form it has W.
-type complexPass[F kernel.Float] interface {
-	// sum is z = W h + M x.
-	sum(z, h, x kernel.Matrix[F], m *kernel.Packed[F])
-
-	// begin begins a Backward.
-	begin()
-
-	// back is dst = Wᵀ delta for the delta of a step whose state before was h. It may add to the
-	// gradient of W.
-	back(dst, delta, h kernel.Matrix[F])
-
-	// accumulate adds to the gradient of W, if back does not, given those of several steps.
-	accumulate(deltas, h kernel.Matrix[F], row int, scratch *kernel.Scratch[F])
-}
-
-// newComplexOperator returns the operator of a matrix.
-func newComplexOperator[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], kind OperatorKind) (
-	complexOperator[F], error) {
-	u, ok := matrix.(*weight.Unitary[F])
-	var fourier *kernel.Fourier[F]
-	if ok {
-		rows, _ := u.Shape()
-		var err error
-		fourier, err = kernel.NewFourier[F](rows / 2)
-		ok = err == nil
-	}
-	switch kind {
-	case "", OperatorAuto:
-		ok = ok && fourier.Len() >= appliedFourier
-	case OperatorDense:
-		ok = false
-	case OperatorFactors:
-		if !ok {
-			return nil, errNoFactors(kind)
-		}
-	default:
-		return nil, errUnknownOperator(kind, OperatorAuto, OperatorDense, OperatorFactors)
-	}
-	if ok {
-		return newUnitary(set, u, fourier), nil
-	}
-	return newDense(set, matrix, nil), nil
-}
-
-// complexPass returns the operator of a further pass.
-func (d *dense[F]) complexPass() complexPass[F] {
-	return denseComplexPass[F]{d.pass(operatorRows{}, nil).(*densePass[F])}
-}
-
-type denseComplexPass[F kernel.Float] struct{ *densePass[F] }
-
-func (p denseComplexPass[F]) sum(z, h, x kernel.Matrix[F], m *kernel.Packed[F]) {
-	p.set.MultiplySum(z, kernel.Sum[F]{X: x, M: m, A: h, B: &p.right})
-}
-
-func (p denseComplexPass[F]) back(dst, delta, _ kernel.Matrix[F]) {
-	p.set.MultiplySum(dst, kernel.Sum[F]{A: delta, B: &p.left})
-}
-
 // unitary is the operator of the factors of a [weight.Unitary], applied one after the other to several
 // sequences in lanes:
 //
@@ -97,7 +29,6 @@ type unitaryPass[F kernel.Float] struct {
 	out      [3][]F // what D₁ and D₂ make, the product, and scratch
 	along    [2][]F
 	gradient *weight.UnitaryGradient[F]
-	unset    bool // the gradient counts as 0, whatever it holds
 }
 
 func newUnitary[F kernel.Float](set *kernel.Set[F], matrix *weight.Unitary[F], fourier *kernel.Fourier[F]) *unitary[F] {
@@ -152,13 +83,9 @@ func (p *unitaryPass[F]) forward() {
 	p.set.Mirror(s[4], s[3], &f.Mirrors[1], p.along[1])
 }
 
-func (p *unitaryPass[F]) begin() { p.unset = true }
+func (p *unitaryPass[F]) begin() { p.gradient.Clear() }
 
 func (p *unitaryPass[F]) back(dst, delta, h kernel.Matrix[F]) {
-	if p.unset {
-		p.gradient.Clear()
-		p.unset = false
-	}
 	lanes := p.set.Lanes()
 	f, s, d := p.factors, &p.states, p.gradient
 	g, other := p.out[0], p.out[1]
@@ -197,7 +124,7 @@ func (u *unitary[F]) cost(operatorRows) Cost {
 	gradients := u.matrix.GradientSize() * lanes
 	return Cost{
 		Weights: math.Ceil((6*u.fourier.Flops() + float64((2*forward+backward)*n)) / 6),
-		Shared:  int64(u.factors.Size() + u.fourier.Size()),
+		Shared:  int64(u.factors.Size() + u.fourier.Size() + u.matrix.FactorsFootprint()),
 		Pass:    int64(gradients + (8*2*n+2*2)*lanes),
 	}
 }

@@ -157,8 +157,8 @@ func (u *Unitary[F]) Flops() float64 {
 // Footprint counts the vectors in double precision.
 func (u *Unitary[F]) Footprint() int {
 	const number = 2 // values that a double takes
-	vectors := 2*(len(u.factors)+2) + 3*(2+1) + 2*(2+2) + 2*3
-	return number * vectors * u.n
+	vectors := 2*(len(u.factors)+2) + 2*3
+	return number*vectors*u.n + u.FactorsFootprint()
 }
 
 // phases is diag(exp(iω)).

@@ -42,22 +42,24 @@ func (u *Unitary[F]) Factors(f *UnitaryFactors[F]) {
 		if i == len(u.phases)-1 {
 			scale = 1
 		}
-		for k, omega := range p.omega.Value {
-			sin, cos := math.Sincos(float64(omega))
-			f.Turns[i][2*k], f.Turns[i][2*k+1] = F(scale*cos), F(scale*sin)
+		p.load()
+		for k, turn := range p.turns {
+			f.Turns[i][2*k], f.Turns[i][2*k+1] = F(scale*real(turn)), F(scale*imag(turn))
 		}
 	}
 	for i, m := range u.mirrors {
-		sum := 0.0
-		re, im := m.vector.Value[:u.n], m.vector.Value[u.n:]
-		for k := range u.n {
-			f.Mirrors[i].V[2*k], f.Mirrors[i].V[2*k+1] = re[k], im[k]
-			sum += float64(re[k])*float64(re[k]) + float64(im[k])*float64(im[k])
+		m.load()
+		for k, v := range m.v {
+			f.Mirrors[i].V[2*k], f.Mirrors[i].V[2*k+1] = F(real(v)), F(imag(v))
 		}
-		if f.Mirrors[i].Scale = 0; sum > 0 {
-			f.Mirrors[i].Scale = F(2 / sum)
-		}
+		f.Mirrors[i].Scale = F(m.scale)
 	}
+}
+
+// FactorsFootprint is how many values the buffers of Factors and PullbackFactors take.
+func (u *Unitary[F]) FactorsFootprint() int {
+	const number = 2 // values that a double takes
+	return number * (3*(2+1) + 2*(2+2)) * u.n
 }
 
 // UnitaryGradient is the gradient of a [Unitary], in lanes, as [kernel.Set.TurnBackward] and
@@ -107,17 +109,17 @@ func (g *UnitaryGradient[F]) Add(set *kernel.Set[F], other *UnitaryGradient[F]) 
 // PullbackFactors adds the gradients of ω and v, at the parameters of the last call of Factors.
 func (u *Unitary[F]) PullbackFactors(g *UnitaryGradient[F]) {
 	for i, p := range u.phases {
-		for k := range u.n {
-			p.omega.Gradient[k] += F(g.sum(g.Omega[i], k))
+		for k := range p.gradient {
+			p.gradient[k] = g.sum(g.Omega[i], k)
 		}
+		addGradient(p.omega, p.gradient)
 	}
 	for i, m := range u.mirrors {
 		both := g.sum(g.Both[i], 0)
-		re, im := m.vector.Value[:u.n], m.vector.Value[u.n:]
-		for k := range u.n {
-			m.vector.Gradient[k] += F(g.sum(g.V[i], 2*k) + both*float64(re[k]))
-			m.vector.Gradient[u.n+k] += F(g.sum(g.V[i], 2*k+1) + both*float64(im[k]))
+		for k, v := range m.v {
+			m.gradient[k] = complex(g.sum(g.V[i], 2*k)+both*real(v), g.sum(g.V[i], 2*k+1)+both*imag(v))
 		}
+		m.add()
 	}
 }
 

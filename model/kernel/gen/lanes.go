@@ -105,23 +105,19 @@ func (m *machine) turnBackward() {
 	m.end()
 }
 
-// conjugateSums emits scale·Σ v*·x over n elements, from a function that moves on and returns x. Two
-// elements at a time have sums of their own.
-func (m *machine) conjugateSums(v reg.GPVirtual, n reg.GPVirtual, next func() (re, im vector)) (re, im vector) {
-	sums := m.zeros(8)
-	m.unrolled(n, 2, func(at int) {
-		a, b := m.spreadComplex(operand.Mem{Base: v})
-		m.ADDQ(operand.U8(8), v)
-		x, y := next()
+// conjugateSums emits scale·Σ (a − ib)·(re + i·im) over the numbers that next moves on to. So many of them at a
+// time have sums of their own.
+func (m *machine) conjugateSums(chains int, next func() (a, b, re, im vector)) (re, im vector) {
+	sums := m.zeros(4 * chains)
+	m.unrolled(m.param("n"), chains, func(at int) {
+		a, b, re, im := next()
 		s := sums[4*at:]
-		m.addProduct(s[0], a, x)
-		m.addProduct(s[1], b, y)
-		m.addProduct(s[2], a, y)
-		m.addProduct(s[3], b, x)
+		m.addProduct(s[0], a, re)
+		m.addProduct(s[1], b, im)
+		m.addProduct(s[2], a, im)
+		m.addProduct(s[3], b, re)
 	}, func(int) {})
-	for i := range 4 {
-		m.VADDPS(sums[4+i], sums[i], sums[i])
-	}
+	m.addChains(sums, 4)
 	scale := m.spread("scale")
 	return m.mul(scale, m.add(sums[0], sums[1])), m.mul(scale, m.sub(sums[2], sums[3]))
 }
@@ -142,10 +138,12 @@ func (m *machine) mirror() {
 		"",
 		"\talong = scale·Σ v[k]*·x[k]; dst[i] = x[k] − along·v[k], k being order[i]")
 	x, v := m.param("x"), m.param("v")
-	alphaRe, alphaIm := m.conjugateSums(v, m.param("n"), func() (re, im vector) {
+	alphaRe, alphaIm := m.conjugateSums(2, func() (a, b, re, im vector) {
+		a, b = m.spreadComplex(operand.Mem{Base: v})
 		re, im = m.complexAt(operand.Mem{Base: x})
+		m.ADDQ(operand.U8(8), v)
 		m.ADDQ(m.element(), x)
-		return re, im
+		return a, b, re, im
 	})
 	m.storeComplexAt(operand.Mem{Base: m.param("along")}, alphaRe, alphaIm)
 	dst, order := m.param("dst"), m.param("order")
@@ -171,21 +169,15 @@ func (m *machine) mirrorBackward() {
 		"the backward pass of mirror, beta being scale·Σ v[k]*·grad[i], k being order[i]:",
 		"",
 		"\tdv[k] −= along*·grad[i] + beta*·x[k]; dx[k] = grad[i] − beta·v[k]; both += Re(along·beta*)")
-	sums := m.zeros(4)
 	dx, grad, v, order := m.param("dx"), m.param("grad"), m.param("v"), m.param("order")
-	m.count(m.param("n"), func() {
+	betaRe, betaIm := m.conjugateSums(1, func() (a, b, re, im vector) {
 		index, element := m.ordered(order)
-		a, b := m.spreadComplex(operand.Mem{Base: v, Index: index, Scale: 8})
-		re, im := m.complexAt(operand.Mem{Base: grad})
+		a, b = m.spreadComplex(operand.Mem{Base: v, Index: index, Scale: 8})
+		re, im = m.complexAt(operand.Mem{Base: grad})
 		m.storeComplexAt(operand.Mem{Base: dx, Index: element, Scale: 1}, re, im)
-		m.addProduct(sums[0], a, re)
-		m.addProduct(sums[1], b, im)
-		m.addProduct(sums[2], a, im)
-		m.addProduct(sums[3], b, re)
 		m.ADDQ(m.element(), grad)
+		return a, b, re, im
 	})
-	scale := m.spread("scale")
-	betaRe, betaIm := m.mul(scale, m.add(sums[0], sums[1])), m.mul(scale, m.sub(sums[2], sums[3]))
 	alphaRe, alphaIm := m.complexAt(operand.Mem{Base: m.param("along")})
 	both := operand.Mem{Base: m.param("both")}
 	sum := m.read(both, nil)
