@@ -155,7 +155,12 @@ func (p *puller) receive(ctx context.Context, jobs *wire.JobConsumer, queue wire
 			return err
 		}
 		works()
-		if d != nil {
+		switch {
+		case d == nil:
+		case p.worker.has(d):
+			p.worker.log.Warn("a job was delivered again to the worker that has it, which had not renewed it in time",
+				"trial", d.TrialID)
+		default:
 			p.worker.backlog.push(d)
 		}
 	}

@@ -266,6 +266,23 @@ func (w *Worker) backlogs(yield func(*backlog) bool) {
 	}
 }
 
+// has reports whether a job is here already. The server delivers it again when it was not renewed in time, for example
+// because this machine was suspended. Whoever has it goes on renewing it, and acknowledges it.
+func (w *Worker) has(d *wire.Delivery) (here bool) {
+	if !d.Redelivered() {
+		return false
+	}
+	compare := func(other *wire.Delivery) { here = here || d.Repeats(other) }
+	for e := range w.executions {
+		compare(e.delivery)
+	}
+	for b := range w.backlogs {
+		b.each(compare)
+	}
+	w.reporter.each(compare)
+	return here
+}
+
 // returnJobs returns jobs that have waited longer than a time to the queue.
 func (w *Worker) returnJobs(b *backlog, longer time.Duration) {
 	for _, d := range b.remove(func(_ *wire.Delivery, waited time.Duration) bool { return waited > longer }) {

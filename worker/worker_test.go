@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"sweep/sweep"
 	"sweep/sweep/sweeptest"
@@ -174,6 +175,57 @@ func TestAckWaitOfQueue(t *testing.T) {
 	eventually(t, "two more renewals of the running job", func() bool { return renewals.Load() >= before+2 })
 	release()
 	r.result(1)
+}
+
+// A job that the server delivers again while its trial runs here, as after the machine was suspended, does not run a
+// second time: the free slot takes the next.
+func TestRunningJobIsDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	finish := make(chan struct{})
+	release := sync.OnceFunc(func() { close(finish) })
+	defer release()
+	var long atomic.Int64
+	conn := wiretest.Start(t)
+	r := rigOn(t, openWireOf(t, conn, 6*time.Second), func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
+		if request.Index == 1 {
+			long.Add(1)
+			<-finish
+		}
+		return succeed(ctx, p, request, sink)
+	})
+	stream := "SWEEP_JOBS_" + r.queueName().Pool
+	renewals, err := conn.SubscribeSync("$JS.ACK." + stream + ".>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = renewals.Unsubscribe() })
+	r.publish(job(1))
+	r.start(worker.Options{Slots: 2})
+	r.last(sweep.EventStarted, 1, 1)
+	renewal, err := renewals.NextMsg(patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Publish(renewal.Subject, []byte("-NAK")); err != nil { // the job is to be delivered again at once
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the job to be delivered again", func() bool {
+		consumer, err := js.Consumer(t.Context(), stream, strings.Split(renewal.Subject, ".")[3])
+		return r.answered(err) && consumer.CachedInfo().NumRedelivered > 0
+	})
+	r.publish(job(2))
+	r.result(2)
+	release()
+	r.result(1)
+	r.queueEmpties()
+	if n := long.Load(); n != 1 {
+		t.Errorf("the trial was trained %d times", n)
+	}
 }
 
 // Of a long trial only what is new is sent: all together it is the curve.

@@ -79,15 +79,32 @@ type Delivery struct {
 }
 
 // Redelivered reports whether the job was delivered before, to a worker that vanished or
-// returned it.
+// returned it, or to this one, which has not renewed it in time.
 func (d *Delivery) Redelivered() bool {
-	// $JS.ACK.STREAM.CONSUMER.DELIVERED.…, or with domain and account before STREAM.
+	count, _ := d.counts()
+	return count != "" && count != "1"
+}
+
+// Repeats reports whether two deliveries are of one message: the acknowledgement of either counts.
+func (d *Delivery) Repeats(other *Delivery) bool {
+	_, sequence := d.counts()
+	_, before := other.counts()
+	return sequence != "" && sequence == before && d.TrialID == other.TrialID
+}
+
+// counts returns how often the message was delivered, and its sequence in the stream; "" if the
+// server did not tell.
+func (d *Delivery) counts() (delivered, sequence string) {
+	// $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.…, or with domain and account before STREAM.
 	tokens := strings.Split(d.reply, ".")
 	at := 4
 	if len(tokens) > 9 {
 		at = 6
 	}
-	return len(tokens) > at && tokens[at] != "1"
+	if len(tokens) <= at+1 {
+		return "", ""
+	}
+	return tokens[at], tokens[at+1]
 }
 
 // InProgress renews the job's AckWait at the server. The server does not answer, so the
