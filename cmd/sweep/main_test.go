@@ -165,6 +165,7 @@ parameters:
 			stderr: []string{"--sort nothing: "}},
 		{args: []string{"trials", "--limit", "1", "--columns", "worker,kernel_level,flops,fingerprint,diverged"},
 			stdout: []string{"KERNEL_LEVEL", "false"}},
+		{args: []string{"trials", "--limit", "1", "--columns", "state,lr,index"}, stdout: []string{"INDEX  STATE      LR\n"}},
 		{args: []string{"trials", "--limit", "1", "--json"}, stdout: []string{`"parameters":{`, `"fingerprint":"`}},
 		{args: []string{"curves", "latest", "0"}, stdout: []string{"train_loss", "validation_accuracy",
 			"gradient_norm", "seconds"}},

@@ -149,8 +149,11 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 func trialTable(record *sweep.SweepRecord, trials []*sweep.TrialRecord, options *trialsOptions) *columns {
 	table := &columns{wide: options.wide, more: "--columns NAME,… or --wide shows them"}
 	table.add(always, "index", "state")
-	names := options.columns
-	if len(names) > 0 {
+	var names []string
+	if len(options.columns) > 0 {
+		names = slices.DeleteFunc(slices.Clone(options.columns), func(name string) bool {
+			return slices.Contains(table.names, name)
+		})
 		table.add(always, names...)
 	} else {
 		var parameters, metrics []string

@@ -66,11 +66,12 @@ func (f *forecast) speed() (rate, over float64) {
 	return 0, 0
 }
 
-// left is the time in seconds for the remaining work at the measured speed or, until a trial's
-// work was measured, at the expected one (0 if unknown). It is 0 if neither is known.
-func (f *forecast) left(remaining, expected float64) float64 {
+// left is the time in seconds for the remaining work at the measured speed or, until the work of two
+// trials a slot was measured, at the expected one (0 if unknown): what a running trial has done is a guess until
+// it ends, and then the work leaps. It is 0 if neither is known.
+func (f *forecast) left(remaining, expected float64, slots int64) float64 {
 	rate, over := f.speed()
-	if expected > 0 && over < f.grain {
+	if expected > 0 && over < 2*float64(slots)*f.grain {
 		rate = expected
 	}
 	if rate <= 0 || remaining <= 0 {

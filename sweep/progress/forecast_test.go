@@ -23,6 +23,9 @@ func TestForecastLeft(t *testing.T) {
 		{"less than a trial was seen: the expected speed", 1000, func(s int) float64 {
 			return float64(s)
 		}, 100, 50, 5, 10},
+		{"a trial ended that was larger than was thought: the expected speed", 100, func(s int) float64 {
+			return 190 * math.Floor(float64(s)/10)
+		}, 10, 100, 10, 10},
 		{"it became slower: the last minute counts", 1, func(s int) float64 {
 			return min(float64(10*s), 3000+float64(s-300))
 		}, 1000, 600, 0, 600},
@@ -35,7 +38,7 @@ func TestForecastLeft(t *testing.T) {
 		for s := range c.seconds + 1 {
 			f.add(start.Add(time.Duration(s)*time.Second), c.work(s))
 		}
-		if got := f.left(c.remaining, c.expected); math.Abs(got-c.wants) > 0.1*c.wants {
+		if got := f.left(c.remaining, c.expected, 1); math.Abs(got-c.wants) > 0.1*c.wants {
 			t.Errorf("%s: %.1f s left, want %.1f", c.name, got, c.wants)
 		}
 		if len(f.samples) > mostSamples {
@@ -53,7 +56,7 @@ func TestForecastAfterRetry(t *testing.T) {
 	for s := range 50 {
 		f.add(start.Add(time.Duration(50+s)*time.Second), float64(s))
 	}
-	if got := f.left(100, 0); math.Abs(got-100) > 1 {
+	if got := f.left(100, 0, 1); math.Abs(got-100) > 1 {
 		t.Errorf("%.1f s left, want 100", got)
 	}
 }

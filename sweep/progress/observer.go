@@ -174,14 +174,14 @@ func (o *Observer) foresee(s *Snapshot, now time.Time) {
 		s.Share = 1
 		return
 	}
-	expected := 0.0
-	if slots := max(s.Counts.Running, 1); o.estimate > 0 {
+	expected, slots := 0.0, max(s.Counts.Running, 1)
+	if o.estimate > 0 {
 		expected = o.expected * float64(slots)
 		if o.spent.seconds > 0 {
 			expected = o.spent.measured / o.spent.seconds * float64(slots)
 		}
 	}
-	s.Left = o.work.left(total-done, expected)
+	s.Left = o.work.left(total-done, expected, slots)
 	// Where sizes differ, as where small trials ended or diverged first, the mean says too little.
 	if s.Left > 0 || int64(len(s.Running)) == s.Total-s.Done {
 		for _, r := range s.Running {
@@ -290,7 +290,7 @@ func (o *Observer) lookAtCosts(ctx context.Context) (pause time.Duration) {
 			o.expected, _, _ = Speed(ctx, o.store, o.record.Trainer)
 		}
 	}
-	return 2 * time.Second
+	return 0 // until then a trial that has ended counts as one of the mean size
 }
 
 // costs asks what a sweep's ended trials have cost.
