@@ -92,7 +92,7 @@ func fonts(t testing.TB) (environment string) {
 }
 
 // frozen is run in every page before its own modules: what it says of times is the same whenever it
-// is read, and nothing blinks or moves.
+// is read, nothing blinks or moves, and it counts the requests that were not answered yet.
 const frozen = `{
 	const now = Date.now;
 	Date.now = () => location.hash.startsWith("#/workers") ? Date.UTC(2026, 2, 1, 14) : now();
@@ -101,6 +101,16 @@ const frozen = `{
 	const still = new CSSStyleSheet();
 	still.replaceSync("* { caret-color: transparent !important; transition: none !important; animation: none !important; }");
 	document.adoptedStyleSheets = [still];
+	const fetched = window.fetch;
+	window.unanswered = 0;
+	window.fetch = async (...request) => {
+		window.unanswered++;
+		try {
+			return await fetched(...request);
+		} finally {
+			window.unanswered--;
+		}
+	};
 }`
 
 // freeze has all pages of the browser be the same whenever they are opened.
@@ -131,6 +141,8 @@ func (b *browser) picture(name string) {
 	}
 	b.until(`[...document.querySelectorAll("header button")].every((x) => x.textContent !== "Not connected") ||
 		document.querySelector(".lost, main input[name=token]")`)
+	// Else a page may be as its reference for a moment, or become one, before a part of it has come.
+	b.until(`window.unanswered === 0 || document.querySelector("main")?.innerText.includes("Loading")`)
 	path := filepath.Join("testdata", "pictures", name+".png")
 	reference, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
