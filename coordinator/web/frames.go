@@ -10,6 +10,7 @@ import (
 
 	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/progress"
 )
 
 const (
@@ -47,6 +48,11 @@ type watched struct {
 	updated time.Time
 	// edits is how many edits of trials' annotations there were then, which alone uses it too.
 	edits int64
+
+	// observer tells when the sweep will be over; it was made when the sweep had so many grids.
+	observing sync.Mutex
+	observer  *progress.Observer
+	grids     int
 
 	mu sync.Mutex
 	// using counts who needs the columns: frames, queries, a reading. The last one closes them.

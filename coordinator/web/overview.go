@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/progress"
 )
 
 const (
@@ -51,19 +53,21 @@ func (s *Server) overview(r *http.Request, record *sweep.SweepRecord) (any, erro
 		return nil, err
 	}
 	answer, err := s.conclude(ctx, record, &found)
+	if err == nil {
+		answer.Left, err = s.timeLeft(ctx, record)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"read": read, "answer": answer}, nil
 }
 
-// examined is what a sweep's columns tell of it: the best trial, how long trials take, and some of the
-// failed ones, of which all there are count.
+// examined is what a sweep's columns tell of it: the best trial, and some of the failed ones, of which all
+// there are count.
 type examined struct {
-	best    *frame.Row
-	seconds *float64
-	failed  []int64
-	all     int64
+	best   *frame.Row
+	failed []int64
+	all    int64
 }
 
 // examine looks for the best completed trial by a metric, if it is not empty; its cells are the metric's
@@ -72,18 +76,8 @@ func examine(ctx context.Context, f *frame.Frame, record *sweep.SweepRecord, met
 	columns []string) (found examined, err error) {
 	found.all = f.Loaded().Counts[frame.Failed]
 	found.failed, err = f.Matching(ctx, frame.Filter{States: []frame.State{frame.Failed}}, mostFailed)
-	if err != nil {
+	if err != nil || metric == "" {
 		return found, err
-	}
-	all, err := f.Groups(ctx, frame.GroupQuery{By: []string{}, Metrics: []string{"seconds"}, Limit: 1})
-	if err != nil {
-		return found, err
-	}
-	if len(all.Groups) > 0 {
-		found.seconds = all.Groups[0].Metrics[0].Mean
-	}
-	if metric == "" {
-		return found, nil
 	}
 	page, err := f.Page(ctx, frame.Query{
 		Filter: frame.Filter{States: []frame.State{frame.Completed}}, OrderBy: metric,
@@ -96,28 +90,38 @@ func examine(ctx context.Context, f *frame.Frame, record *sweep.SweepRecord, met
 	return found, err
 }
 
-// conclude adds what the store knows: how much is left, and why trials failed.
+// conclude adds what the store knows: why trials failed.
 func (s *Server) conclude(ctx context.Context, record *sweep.SweepRecord, found *examined) (*overview, error) {
-	progress, err := s.options.Store.Progress(ctx, record.ID)
-	if err != nil {
-		return nil, err
+	answer := &overview{Best: found.best, Failed: found.all, Examined: len(found.failed), Causes: []cause{}}
+	if len(found.failed) == 0 {
+		return answer, nil
 	}
-	answer := &overview{Best: found.best, Left: timeLeft(progress, found.seconds), Failed: found.all,
-		Examined: len(found.failed), Causes: []cause{}}
-	if len(found.failed) > 0 {
-		answer.Causes, err = s.causes(ctx, record.ID, found.failed)
-	}
+	var err error
+	answer.Causes, err = s.causes(ctx, record.ID, found.failed)
 	return answer, err
 }
 
-// timeLeft estimates the seconds to the end of a sweep from the mean of its trials so far and from
-// how many run at a time, each of them half done.
-func timeLeft(p sweep.Progress, mean *float64) *float64 {
-	if mean == nil || p.Running == 0 {
-		return nil
+// timeLeft estimates the seconds to the end of a sweep, nil if that is unknown or nothing runs.
+func (s *Server) timeLeft(ctx context.Context, record *sweep.SweepRecord) (*float64, error) {
+	counts, err := s.options.Store.Progress(ctx, record.ID)
+	if err != nil || counts.Running == 0 {
+		return nil, err
 	}
-	running := float64(p.Running)
-	return new((float64(p.Pending+p.Queued) + running/2) * *mean / running)
+	w, err := s.watch(ctx, record.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer w.leave()
+	w.observing.Lock()
+	defer w.observing.Unlock()
+	if w.observer == nil || w.grids != len(record.Grids) {
+		w.observer, w.grids = progress.NewObserver(s.options.Store, record), len(record.Grids)
+	}
+	left := w.observer.Left(ctx, time.Now(), counts)
+	if left <= 0 {
+		return nil, nil
+	}
+	return &left, nil
 }
 
 // causes groups failed trials by the causes of their errors, the most frequent first.

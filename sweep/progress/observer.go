@@ -51,8 +51,8 @@ type base struct {
 // spent is what the trials that have ended have cost.
 type spent struct {
 	// flops is the work of the trials that ended without diverging, by estimates; diverged counts
-	// the others. measured and seconds are the work and time of those that ran for this sweep, timed
-	// their number.
+	// the others. measured and seconds are the work, 0 without estimates, and the time of those that ran for
+	// this sweep, timed their number.
 	flops             float64
 	ended, diverged   int64
 	measured, seconds float64
@@ -106,8 +106,7 @@ func (o *Observer) Look(ctx context.Context, now time.Time) (*Snapshot, error) {
 	if o.began.IsZero() {
 		o.began = now
 	}
-	o.details.run(now, func() time.Duration { return o.lookAtRunning(ctx, now, counts) })
-	o.costs.run(now, func() time.Duration { return o.lookAtCosts(ctx) })
+	o.lookAtWork(ctx, now, counts)
 	o.best.run(now, func() time.Duration { return o.lookAtBest(ctx) })
 	if counts.Failed != o.told.Failed || counts.Refused != o.told.Refused {
 		o.causes.run(now, func() time.Duration { return o.lookAtCauses(ctx, counts) })
@@ -122,6 +121,24 @@ func (o *Observer) Look(ctx context.Context, now time.Time) (*Snapshot, error) {
 	}
 	o.foresee(s, now)
 	return s, nil
+}
+
+// Left returns the time to the end of the sweep in seconds, by counts that are current; 0 if that is unknown. It asks
+// for nothing else than Look does for it.
+func (o *Observer) Left(ctx context.Context, now time.Time, counts sweep.Progress) float64 {
+	o.lookAtWork(ctx, now, counts)
+	s := &Snapshot{Done: counts.Done(), Total: counts.Total(), Counts: counts}
+	if counts.Running > 0 {
+		s.Running = o.running
+	}
+	o.foresee(s, now)
+	return s.Left
+}
+
+// lookAtWork queries what runs and what has run have cost, if it is time.
+func (o *Observer) lookAtWork(ctx context.Context, now time.Time, counts sweep.Progress) {
+	o.details.run(now, func() time.Duration { return o.lookAtRunning(ctx, now, counts) })
+	o.costs.run(now, func() time.Duration { return o.lookAtCosts(ctx) })
 }
 
 // Hurry makes the next look query everything again.
@@ -174,13 +191,15 @@ func (o *Observer) foresee(s *Snapshot, now time.Time) {
 		s.Share = 1
 		return
 	}
-	expected, slots := 0.0, max(s.Counts.Running, 1)
-	if o.estimate > 0 {
-		expected = o.expected * float64(slots)
-		if o.spent.seconds > 0 {
-			expected = o.spent.measured / o.spent.seconds * float64(slots)
-		}
+	expected := o.expected
+	switch {
+	case o.estimate > 0 && o.spent.measured > 0:
+		expected = o.spent.measured / o.spent.seconds
+	case o.estimate == 0 && o.spent.timed > 0:
+		expected = float64(o.spent.timed) / o.spent.seconds
 	}
+	slots := max(s.Counts.Running, 1)
+	expected *= float64(slots)
 	s.Left = o.work.left(total-done, expected, slots)
 	// Where sizes differ, as where small trials ended or diverged first, the mean says too little.
 	if s.Left > 0 || int64(len(s.Running)) == s.Total-s.Done {
@@ -281,12 +300,9 @@ func (o *Observer) curveMetrics() (names []string) {
 
 // lookAtCosts queries what the trials that ended have cost.
 func (o *Observer) lookAtCosts(ctx context.Context) (pause time.Duration) {
-	if o.estimate == 0 {
-		return 0
-	}
 	if s, err := costs(ctx, o.store, o.record.ID); err == nil {
 		o.spent = s
-		if s.seconds == 0 && o.expected == 0 {
+		if o.estimate > 0 && s.measured == 0 && o.expected == 0 {
 			o.expected, _, _ = Speed(ctx, o.store, o.record.Trainer)
 		}
 	}
@@ -298,9 +314,9 @@ func costs(ctx context.Context, store sweep.Reader, id string) (s spent, err err
 	const text = `SELECT count(*) AS ended,
 		sum(CASE WHEN diverged THEN 1 ELSE 0 END) AS diverged,
 		sum(CASE WHEN diverged THEN 0 ELSE flops END) AS flops,
-		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN flops END) AS measured,
-		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN seconds END) AS seconds,
-		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN 1 ELSE 0 END) AS timed
+		sum(CASE WHEN executions > 0 AND seconds > 0 THEN flops END) AS measured,
+		sum(CASE WHEN executions > 0 AND seconds > 0 THEN seconds END) AS seconds,
+		sum(CASE WHEN executions > 0 AND seconds > 0 THEN 1 ELSE 0 END) AS timed
 		FROM results WHERE state IN ('completed', 'failed') AND sweep_id = `
 	err = store.Query(ctx, text+quoted(id), func(_ []string, row []any) error {
 		s.ended, s.diverged = int64(number(row[0])), int64(number(row[1]))
@@ -337,10 +353,10 @@ func Speed(ctx context.Context, store sweep.Reader, trainer string) (rate float6
 		if err != nil {
 			return 0, false, err
 		}
-		if s.seconds >= shortTrial*float64(s.timed) && s.seconds > 0 {
+		if s.seconds >= shortTrial*float64(s.timed) && s.measured > 0 {
 			return s.measured / s.seconds, false, nil
 		}
-		if s.seconds > 0 && rate == 0 {
+		if s.measured > 0 && rate == 0 {
 			rate = s.measured / s.seconds
 		}
 	}

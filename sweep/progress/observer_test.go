@@ -184,9 +184,16 @@ func TestObserverExpects(t *testing.T) {
 	none.look(o)
 	none.start(0)
 	none.complete(0, 1)
-	none.now = none.now.Add(5 * time.Second)
-	if s := none.look(o); math.Abs(s.Left-45) > 1 || s.Share != 0.1 {
-		t.Errorf("one of ten in 5 s: %+v", s)
+	none.start(1)
+	none.start(2)
+	none.now = none.now.Add(time.Minute)
+	if s := none.look(o); s.Left != 45 || s.Share != 0.1 {
+		t.Errorf("one of ten in 10 s, and two slots: %+v", s)
+	}
+	counts, err := none.store.Progress(t.Context(), "s1")
+	none.must(err)
+	if left := none.observer().Left(t.Context(), none.now, counts); left != 45 {
+		t.Errorf("%g s left to one who has just come, want 45", left)
 	}
 }
 
