@@ -186,7 +186,7 @@ func TestRunningJobIsDeliveredAgain(t *testing.T) {
 	defer release()
 	var long atomic.Int64
 	conn := wiretest.Start(t)
-	r := rigOn(t, openWireOf(t, conn, 6*time.Second), func(ctx context.Context, p *process, request sweep.TrainRequest,
+	r := rigOn(t, openWire(t, conn), func(ctx context.Context, p *process, request sweep.TrainRequest,
 		sink sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 1 {
 			long.Add(1)
@@ -195,29 +195,32 @@ func TestRunningJobIsDeliveredAgain(t *testing.T) {
 		return succeed(ctx, p, request, sink)
 	})
 	stream := "SWEEP_JOBS_" + r.queueName().Pool
-	renewals, err := conn.SubscribeSync("$JS.ACK." + stream + ".>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = renewals.Unsubscribe() })
-	r.publish(job(1))
-	r.start(worker.Options{Slots: 2})
-	r.last(sweep.EventStarted, 1, 1)
-	renewal, err := renewals.NextMsg(patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Publish(renewal.Subject, []byte("-NAK")); err != nil { // the job is to be delivered again at once
-		t.Fatal(err)
-	}
 	js, err := jetstream.New(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the job to be delivered again", func() bool {
-		consumer, err := js.Consumer(t.Context(), stream, strings.Split(renewal.Subject, ".")[3])
-		return r.answered(err) && consumer.CachedInfo().NumRedelivered > 0
-	})
+	var consumer *jetstream.ConsumerInfo
+	look := func() bool {
+		jobs, err := js.Stream(t.Context(), stream)
+		if !r.answered(err) {
+			return false
+		}
+		list := jobs.ListConsumers(t.Context())
+		for info := range list.Info() {
+			consumer = info
+		}
+		return r.answered(list.Err()) && consumer != nil
+	}
+	r.publish(job(1))
+	r.start(worker.Options{Slots: 2})
+	r.last(sweep.EventStarted, 1, 1)
+	eventually(t, "the consumer of the queue", look)
+	// The job is returned, to be delivered again at once: its first delivery, of the stream's first message.
+	first := fmt.Sprintf("$JS.ACK.%s.%s.1.1.1.%d.0", stream, consumer.Name, time.Now().UnixNano())
+	if err := conn.Publish(first, []byte("-NAK")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the job to be delivered again", func() bool { return look() && consumer.NumRedelivered > 0 })
 	r.publish(job(2))
 	r.result(2)
 	release()

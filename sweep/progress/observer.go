@@ -138,7 +138,10 @@ func (o *Observer) Left(ctx context.Context, now time.Time, counts sweep.Progres
 // lookAtWork queries what runs and what has run have cost, if it is time.
 func (o *Observer) lookAtWork(ctx context.Context, now time.Time, counts sweep.Progress) {
 	o.details.run(now, func() time.Duration { return o.lookAtRunning(ctx, now, counts) })
-	o.costs.run(now, func() time.Duration { return o.lookAtCosts(ctx) })
+	o.costs.run(now, func() time.Duration {
+		o.lookAtCosts(ctx)
+		return 0 // until then a trial that has ended counts as one of the mean size
+	})
 }
 
 // Hurry makes the next look query everything again.
@@ -299,14 +302,13 @@ func (o *Observer) curveMetrics() (names []string) {
 }
 
 // lookAtCosts queries what the trials that ended have cost.
-func (o *Observer) lookAtCosts(ctx context.Context) (pause time.Duration) {
+func (o *Observer) lookAtCosts(ctx context.Context) {
 	if s, err := costs(ctx, o.store, o.record.ID); err == nil {
 		o.spent = s
 		if o.estimate > 0 && s.measured == 0 && o.expected == 0 {
 			o.expected, _, _ = Speed(ctx, o.store, o.record.Trainer)
 		}
 	}
-	return 0 // until then a trial that has ended counts as one of the mean size
 }
 
 // costs asks what a sweep's ended trials have cost.
