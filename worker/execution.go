@@ -22,9 +22,10 @@ const (
 
 // execution is one attempt at one trial.
 type execution struct {
-	slot     *slot
+	slot *slot
+	// delivery is the job. identity is which delivery of it is renewed and acknowledged, under which name: see adopt.
 	delivery *wire.Delivery
-	id       string
+	identity atomic.Pointer[identity]
 	began    time.Time
 	// abandon stops the trial for a reason, by ending ctx.
 	ctx     context.Context
@@ -53,21 +54,54 @@ type execution struct {
 	// logFrom is where the log begins in the process' output; set before process.
 	logFrom int64
 
+	// announcing guards what follows, and the writing of identity.
 	announcing sync.Mutex
-	note       string      // what became of the checkpoint, until it is stored; guarded by announcing
-	announced  atomic.Bool // the started event is stored, or the report contains when it began
+	note       string        // what became of the checkpoint, until it is stored
+	announced  atomic.Bool   // the started event is stored, or the report contains when it began
+	former     []sweep.Event // the releases of its earlier identities, until they are stored
+	ended      bool          // the report is made
+}
+
+// identity is the name of an execution in events, and the delivery that it belongs to.
+type identity struct {
+	id       string
+	delivery *wire.Delivery
 }
 
 // newExecution begins an execution, which stops when running ends.
 func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution {
 	e := &execution{
-		slot: s, delivery: d, id: wire.NewExecution(), began: time.Now().UTC(), running: running,
+		slot: s, delivery: d, began: time.Now().UTC(), running: running,
 		recorder: sweep.NewRecorder(d.Limits.Points), pointsWait: firstPoints,
 	}
+	e.identity.Store(&identity{wire.NewExecution(), d})
 	e.ctx, e.abandon = context.WithCancelCause(running)
 	e.nextPoints = e.began.Add(firstPoints)
 	e.watchAgain()
 	return e
+}
+
+// id is the execution's name in events.
+func (e *execution) id() string { return e.identity.Load().id }
+
+// adopt has the execution go on for another job of its trial, and reports whether it does. The coordinator
+// issues one when it counts an execution as lost that is not: its machine was suspended, or cut off. The
+// execution gets another name, because a lost one cannot make its trial running, and is announced again.
+func (e *execution) adopt(d *wire.Delivery) bool {
+	if e.delivery.TrialID != d.TrialID || e.delivery.Fingerprint != d.Fingerprint {
+		return false
+	}
+	e.announcing.Lock()
+	defer e.announcing.Unlock()
+	if e.ended || e.ctx.Err() != nil {
+		return false
+	}
+	release := e.event(sweep.EventReleased)
+	release.Release = &sweep.Release{Reason: "its worker was out of reach; it goes on for the next job of the trial"}
+	e.former = append(e.former, release)
+	e.identity.Store(&identity{wire.NewExecution(), d})
+	e.announced.Store(false)
+	return true
 }
 
 // run trains the trial and reports its end. It returns a *BrokenError or nil.
@@ -89,6 +123,8 @@ func (e *execution) run() error {
 	}
 	e.announcing.Lock() // a started event that is being sent comes before the report
 	announced := e.announced.Swap(true)
+	e.ended = true
+	v.event.Execution = e.id()
 	if v.event.Kind != sweep.EventRefused {
 		v.event.Note = e.note
 		if !announced {
@@ -96,7 +132,7 @@ func (e *execution) run() error {
 		}
 	}
 	e.announcing.Unlock()
-	r := report{events: []sweep.Event{v.event}, delivery: e.delivery, took: took}
+	r := report{events: append(e.former, v.event), delivery: e.identity.Load().delivery, took: took}
 	if v.event.Kind == sweep.EventResult && (e.saved || e.found) {
 		r.done = e.removeCheckpoint
 	}
@@ -127,7 +163,7 @@ func (e *execution) addLog(event *sweep.Event) {
 // event returns an event of the execution, now.
 func (e *execution) event(kind sweep.EventKind) sweep.Event {
 	return sweep.Event{
-		Kind: kind, TrialID: e.delivery.TrialID, Execution: e.id,
+		Kind: kind, TrialID: e.delivery.TrialID, Execution: e.id(),
 		Worker: e.slot.worker.options.Name, Time: time.Now().UTC(),
 	}
 }
@@ -162,21 +198,22 @@ func (e *execution) announceLocked() {
 	}
 	event := e.event(sweep.EventStarted)
 	event.Time, event.Note = e.began, e.note
-	if e.report(event) {
+	if e.report(append([]sweep.Event{event}, e.former...)...) {
 		e.announced.Store(true)
 		e.note = "" // one that comes after a slow start of the trainer is in the report
+		e.former = nil
 	}
 }
 
-// report publishes an event of a running trial, and reports whether it was stored. A lost one does
+// report publishes events of a running trial, and reports whether they were stored. Lost ones do
 // no harm: the result contains everything.
-func (e *execution) report(event sweep.Event) bool {
+func (e *execution) report(events ...sweep.Event) bool {
 	w := e.slot.worker
 	ctx, cancel := context.WithTimeout(e.ctx, w.reportTimeout)
 	defer cancel()
-	err := w.wire.Publish(ctx, w.options.Pool, w.id, event)
+	err := w.wire.Publish(ctx, w.options.Pool, w.id, events...)
 	if err != nil && e.ctx.Err() == nil {
-		w.log.Warn("event not sent", "trial", e.delivery.TrialID, "kind", event.Kind, "error", err)
+		w.log.Warn("event not sent", "trial", e.delivery.TrialID, "kind", events[0].Kind, "error", err)
 	}
 	return err == nil
 }

@@ -60,7 +60,7 @@ func (h *heartbeats) send(ctx context.Context) {
 	w := h.worker
 	heartbeat := wire.Heartbeat{WorkerStatus: w.Status(), Checkpoints: w.idleCheckpoints()}
 	for e := range w.executions {
-		heartbeat.Running = append(heartbeat.Running, wire.Running{TrialID: e.delivery.TrialID, Execution: e.id})
+		heartbeat.Running = append(heartbeat.Running, wire.Running{TrialID: e.delivery.TrialID, Execution: e.id()})
 	}
 	answer, err := w.wire.SendHeartbeat(ctx, heartbeat)
 	if err != nil {
@@ -69,7 +69,7 @@ func (h *heartbeats) send(ctx context.Context) {
 	}
 	for _, r := range answer.Stop {
 		for e := range w.executions {
-			if e.id == r.Execution {
+			if e.id() == r.Execution {
 				w.log.Info("stopping a trial that has ended elsewhere", "trial", r.TrialID)
 				e.abandon(errCancelled)
 			}
@@ -77,7 +77,7 @@ func (h *heartbeats) send(ctx context.Context) {
 	}
 	for _, h := range answer.Halt {
 		for e := range w.executions {
-			if e.id == h.Execution {
+			if e.id() == h.Execution {
 				e.halt(h.Halt)
 			}
 		}

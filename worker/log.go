@@ -22,7 +22,7 @@ func (w *Worker) Log(id sweep.TrialID, from int64) *wire.RunningLog {
 		if e.delivery.TrialID != id {
 			continue
 		}
-		log := &wire.RunningLog{Worker: w.id, Name: w.options.Name, Execution: e.id}
+		log := &wire.RunningLog{Worker: w.id, Name: w.options.Name, Execution: e.id()}
 		if process := e.process.Load(); process != nil {
 			text, start, end := (*process).Log(e.logFrom + max(from, 0))
 			log.Log, log.End = sweep.Log{Text: text, Start: start - e.logFrom}, end-e.logFrom

@@ -160,6 +160,9 @@ func (p *puller) receive(ctx context.Context, jobs *wire.JobConsumer, queue wire
 		case p.worker.has(d):
 			p.worker.log.Warn("a job was delivered again to the worker that has it, which had not renewed it in time",
 				"trial", d.TrialID)
+		case p.worker.adopt(d):
+			p.worker.log.Warn("another job came of a trial that runs here; it goes on for this one",
+				"trial", d.TrialID)
 		default:
 			p.worker.backlog.push(d)
 		}

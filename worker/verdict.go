@@ -192,13 +192,13 @@ func (e *execution) failed(err error) verdict {
 	w := e.slot.worker
 	w.log.Error("trial failed because of the machine", "trial", e.delivery.TrialID, "error", err)
 	v := e.released(true, err.Error())
-	row := w.health.failed(failure{e.delivery.TrialID, e.id})
+	row := w.health.failed(failure{e.delivery.TrialID, e.id()})
 	if row == nil {
 		return v
 	}
 	v.event.Release.Charged = false
 	for _, f := range row {
-		if f.execution != e.id {
+		if f.execution != e.id() {
 			v.takenBack = append(v.takenBack, f)
 		}
 	}

@@ -274,13 +274,23 @@ func (w *Worker) has(d *wire.Delivery) (here bool) {
 	}
 	compare := func(other *wire.Delivery) { here = here || d.Repeats(other) }
 	for e := range w.executions {
-		compare(e.delivery)
+		compare(e.identity.Load().delivery)
 	}
 	for b := range w.backlogs {
 		b.each(compare)
 	}
 	w.reporter.each(compare)
 	return here
+}
+
+// adopt reports whether an execution here goes on for a job.
+func (w *Worker) adopt(d *wire.Delivery) bool {
+	for e := range w.executions {
+		if e.adopt(d) {
+			return true
+		}
+	}
+	return false
 }
 
 // returnJobs returns jobs that have waited longer than a time to the queue.
@@ -336,7 +346,7 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 		}
 		for e := range w.executions {
 			if due {
-				w.inProgress(e.delivery)
+				w.inProgress(e.identity.Load().delivery)
 			}
 			e.look(helping)
 		}

@@ -231,6 +231,57 @@ func TestRunningJobIsDeliveredAgain(t *testing.T) {
 	}
 }
 
+// A coordinator that has heard nothing of a worker issues another job of a trial that the worker still runs. It goes on
+// for that job, under another name, and the execution before is no loss.
+func TestRunningTrialGetsAnotherJob(t *testing.T) {
+	t.Parallel()
+	finish := make(chan struct{})
+	release := sync.OnceFunc(func() { close(finish) })
+	defer release()
+	var long atomic.Int64
+	conn := wiretest.Start(t)
+	r := rigOn(t, openWire(t, conn), func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
+		if request.Index == 1 {
+			long.Add(1)
+			<-finish
+		}
+		return succeed(ctx, p, request, sink)
+	})
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.publish(job(1))
+	r.start(worker.Options{Slots: 2})
+	first := r.last(sweep.EventStarted, 1, 1)
+	eventually(t, "the first job removed", func() bool {
+		jobs, err := js.Stream(t.Context(), "SWEEP_JOBS_"+r.queueName().Pool)
+		if err == nil {
+			err = jobs.Purge(t.Context())
+		}
+		return r.answered(err)
+	})
+	r.publish(job(1))
+	second := r.last(sweep.EventStarted, 1, 2)
+	if second.Execution == first.Execution || !second.Time.Equal(first.Time) {
+		t.Errorf("announced again as %q at %s, first as %q at %s", second.Execution, second.Time, first.Execution, first.Time)
+	}
+	if e := r.last(sweep.EventReleased, 1, 1); e.Execution != first.Execution || e.Release.Charged {
+		t.Errorf("released: %q, %+v", e.Execution, e.Release)
+	}
+	r.publish(job(2))
+	r.result(2)
+	release()
+	if e := r.last(sweep.EventResult, 1, 1); e.Execution != second.Execution {
+		t.Errorf("the result is of %q, and %q was announced last", e.Execution, second.Execution)
+	}
+	r.queueEmpties()
+	if n := long.Load(); n != 1 {
+		t.Errorf("the trial was trained %d times", n)
+	}
+}
+
 // Of a long trial only what is new is sent: all together it is the curve.
 func TestPointsAreSentOnce(t *testing.T) {
 	t.Parallel()
