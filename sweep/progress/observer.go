@@ -30,10 +30,8 @@ type Observer struct {
 	state   sweep.SweepState
 	reason  string
 	running []Running
-	// bases are the steps at which executions resumed from checkpoints; brought is the share of
-	// work that was done before.
+	// bases are where executions resumed from checkpoints.
 	bases   map[int64]base
-	brought float64
 	spent   spent
 	leaders []Best
 	failed  []Cause
@@ -41,11 +39,13 @@ type Observer struct {
 	told    sweep.Progress // of which failed and refused tell
 }
 
-// base is the step at which an execution was seen first, and after how long.
+// base is the step at which an execution was seen first, and after how long. share is the part of
+// the trial that was done before, counted its work as far as it counts as such.
 type base struct {
-	started time.Time
-	step    int64
-	seconds float64
+	started        time.Time
+	step           int64
+	seconds        float64
+	share, counted float64
 }
 
 // spent is what the trials that have ended have cost.
@@ -160,17 +160,6 @@ func (o *Observer) foresee(s *Snapshot, now time.Time) {
 	o.trials.add(now, float64(s.Done))
 	s.Rate, _ = o.trials.speed()
 
-	// What runs counts by the share that it has reached; those that are not looked
-	// at like the others.
-	var part float64
-	for _, r := range s.Running {
-		part += r.Share()
-	}
-	brought := o.brought
-	if n := len(s.Running); n > 0 {
-		part *= float64(s.Counts.Running) / float64(n)
-		brought *= float64(s.Counts.Running) / float64(n)
-	}
 	total, done, grain := float64(s.Total), float64(s.Done), 1.0
 	if o.estimate > 0 {
 		mean := o.estimate / total
@@ -184,32 +173,62 @@ func (o *Observer) foresee(s *Snapshot, now time.Time) {
 			grain = (total - done) / float64(left)
 		}
 	}
-	done = min(done+part*grain, total)
-	o.work.grain = grain
-	o.work.skip(brought * grain)
-	o.brought = 0
-	o.work.add(now, done)
-	s.Share = done / total
-	if s.Done == s.Total {
-		s.Share = 1
-		return
-	}
-	expected := o.expected
+	expected := o.expected // of a slot
 	switch {
 	case o.estimate > 0 && o.spent.measured > 0:
 		expected = o.spent.measured / o.spent.seconds
 	case o.estimate == 0 && o.spent.timed > 0:
 		expected = float64(o.spent.timed) / o.spent.seconds
 	}
+	done = min(done+o.underway(s, total-done, grain, expected), total)
+	o.work.grain = grain
+	o.work.add(now, done)
+	s.Share = done / total
+	if s.Done == s.Total {
+		s.Share = 1
+		return
+	}
 	slots := max(s.Counts.Running, 1)
-	expected *= float64(slots)
-	s.Left = o.work.left(total-done, expected, slots)
+	s.Left = o.work.left(total-done, expected*float64(slots), slots)
 	// Where sizes differ, as where small trials ended or diverged first, the mean says too little.
 	if s.Left > 0 || int64(len(s.Running)) == s.Total-s.Done {
 		for _, r := range s.Running {
 			s.Left = max(s.Left, r.Left)
 		}
 	}
+}
+
+// underway returns the work that running trials have done, of what ended ones have left. With estimates, the size of a
+// trial is known from the speed of a slot and the time that it takes at its pace, else it is the grain. Trials that are
+// not looked at count like the others.
+func (o *Observer) underway(s *Snapshot, remaining, grain, speed float64) (work float64) {
+	if len(s.Running) == 0 {
+		return 0
+	}
+	var all float64
+	sizes := make([]float64, len(s.Running))
+	for i, r := range s.Running {
+		sizes[i] = grain
+		if o.estimate > 0 && speed > 0 && r.whole > 0 {
+			sizes[i] = speed * r.whole
+		}
+		all += sizes[i]
+	}
+	scale := float64(s.Counts.Running) / float64(len(s.Running))
+	all *= scale
+	if all > remaining || all > 0 && s.Counts.Running == s.Total-s.Done { // the last ones have just what is left
+		scale *= remaining / all
+	}
+	for i, r := range s.Running {
+		work += r.Share() * sizes[i] * scale
+		if from, resumed := o.bases[r.Index]; resumed {
+			before := from.share * sizes[i] * scale
+			o.work.skip(before - from.counted)
+			from.counted = before
+			o.bases[r.Index] = from
+		}
+	}
+	return work
 }
 
 // lookAtRunning queries the running trials, their progress, and the sweep's state.
@@ -259,13 +278,13 @@ func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts swee
 			if known := o.bases[r.Index]; known.started.Equal(from.started) && known.step > 0 {
 				from = known
 			} else {
-				from.step, from.seconds = r.Step, r.Seconds
-				o.brought += r.Share()
+				from.step, from.seconds, from.share = r.Step, r.Seconds, r.Share()
 			}
 			bases[r.Index] = from
 		}
 		if r.Share() > 0 && r.Step > from.step {
-			r.Left = (r.Seconds - from.seconds) / float64(r.Step-from.step) * float64(r.Steps-r.Step)
+			pace := (r.Seconds - from.seconds) / float64(r.Step-from.step)
+			r.Left, r.whole = pace*float64(r.Steps-r.Step), pace*float64(r.Steps)
 		}
 	}
 	return time.Second

@@ -123,8 +123,9 @@ func TestObserver(t *testing.T) {
 		r.ValueText() != "2" {
 		t.Errorf("half of a trial: %+v", r)
 	}
-	if math.Abs(s.Share-0.15) > 1e-9 {
-		t.Errorf("one and a half of ten trials are a share of %g", s.Share)
+	// At 10 flop/s its size is 200.
+	if math.Abs(s.Share-0.2) > 1e-9 {
+		t.Errorf("100 flop, and half of 200, are a share of %g of 1,000", s.Share)
 	}
 	if len(s.Best) != 1 || s.Best[0].Group != "m0" || s.Best[0].Value != 0.5 || s.BestBy != "loss" {
 		t.Errorf("best: %+v", s.Best)
@@ -249,8 +250,36 @@ func TestObserverOfUnequalTrials(t *testing.T) {
 	b.now = b.now.Add(10 * time.Second)
 	b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 9},
 		Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{10}, Values: []float32{1}}}})
-	if s := b.look(o); s.Left != 190 {
+	s := b.look(o)
+	if s.Left != 190 {
 		t.Errorf("after 10 of 200 steps in 10 s: %g s left, want 190", s.Left)
+	}
+	if math.Abs(s.Share-0.905) > 1e-9 { // the last one has just what is left
+		t.Errorf("900 of 1,000 flop, and 10 of 200 steps of the last trial, are a share of %g", s.Share)
+	}
+}
+
+// A trial that runs has done what a slot does in its time, of whatever size the trials are.
+func TestObserverOfSmallTrials(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1000, loss)
+	b.start(0)
+	b.complete(0, 1) // 10 flop/s
+	o := b.observer()
+	b.look(o)
+	b.start(1)
+	for _, c := range []struct {
+		step  int64
+		share float64
+	}{{50, 0.12}, {100, 0.14}, {150, 0.16}} {
+		b.now = b.now.Add(2 * time.Second)
+		b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 1},
+			Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{c.step}, Values: []float32{1}}}})
+		s := b.look(o)
+		if math.Abs(s.Share-c.share) > 1e-9 || math.Abs(s.Left-(1-c.share)*100) > 1e-6 {
+			t.Errorf("at step %d of 200: share %g, %g s left; want %g and %g", c.step, s.Share, s.Left, c.share,
+				(1-c.share)*100)
+		}
 	}
 }
 

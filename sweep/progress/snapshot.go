@@ -53,6 +53,8 @@ type Running struct {
 	// is not known.
 	Seconds float64 `json:"seconds"`
 	Left    float64 `json:"left,omitempty"`
+	// whole is how long the trial takes at its pace, 0 if that is not known.
+	whole float64
 }
 
 // ValueText is the last value with four significant digits, "" if there is none yet.
