@@ -412,6 +412,9 @@ func labelEnds(c draw.Canvas, p *plot.Plot, area draw.Canvas, lines []line, styl
 	spread(places, 1.25*style.Font.Size, inner.Min.Y, inner.Max.Y)
 	right := inner.Max.X
 	for i, e := range ends {
+		if lines[e.line].label == "" {
+			continue
+		}
 		colour := groupColour(lines[e.line].colour)
 		c.StrokeLines(stroke(pale(colour, 0.7), 0.4),
 			[]vg.Point{{X: e.at.X + 1, Y: e.at.Y}, {X: max(right, e.at.X+1), Y: places[i]},

@@ -222,6 +222,26 @@ func (d *data) findVarying(records []*sweep.SweepRecord) (names []string) {
 	return names // parameters that only follow from others, as defaults do, are none of these
 }
 
+// categorical returns the parameters of text that have several values in sweep files, without those of conditions.
+func categorical(records []*sweep.SweepRecord, where []sweep.TrialCondition) (names []string) {
+	for _, record := range records {
+		for i := range record.Grids {
+			for _, axis := range record.Grids[i].Submission.Spec.Axes {
+				for _, p := range axis.Parameters {
+					if p.Values.Len() < 2 || slices.Contains(names, p.Name) ||
+						slices.ContainsFunc(where, func(c sweep.TrialCondition) bool { return c.Name == p.Name }) {
+						continue
+					}
+					if _, text := p.Values.At(0).(string); text {
+						names = append(names, p.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
 // metric is the metric that is asked for, or the one that trials are compared by.
 func (d *data) metric(name string) (string, error) {
 	if name == "" {

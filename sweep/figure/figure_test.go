@@ -218,6 +218,8 @@ func TestPage(t *testing.T) {
 			{Options: Options{Kind: "curves", Title: "none", Where: []sweep.TrialCondition{
 				{Name: "lr", Operator: ">", Value: 1.0}}}},
 			{Options: Options{Kind: "slice", Title: "a slice", X: "lr"}},
+			{Options: Options{Kind: "curves", Title: "a line", Where: []sweep.TrialCondition{
+				{Name: "lr", Operator: "=", Value: 0.01}, {Name: "m1", Operator: "=", Value: int64(8)}}}},
 		}}
 	words := func() string {
 		f, err := DrawPage(t.Context(), s, records, page)
@@ -233,8 +235,8 @@ func TestPage(t *testing.T) {
 		for _, match := range textElement.FindAllStringSubmatch(svg.String(), -1) {
 			texts = append(texts, match[1])
 			fill := regexp.MustCompile(`fill:(#[0-9A-F]+)`).FindString(match[0])
-			if before, known := colours[match[1]]; known && before != fill && match[1] == "LSTM" {
-				t.Errorf("LSTM is %s and %s", before, fill)
+			if before, known := colours[match[1]]; known && before != fill && (match[1] == "LSTM" || match[1] == "SPECTRAL-RNN") {
+				t.Errorf("%s is %s and %s", match[1], before, fill)
 			}
 			colours[match[1]] = fill
 		}
@@ -246,6 +248,9 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(text, piece) {
 			t.Errorf("no %q in %s", piece, text)
 		}
+	}
+	if after := text[strings.Index(text, "a line"):]; !strings.Contains(after, "SPECTRAL-RNN") {
+		t.Errorf("the only line of a panel has no name: %s", after)
 	}
 	if page.Sparse = true; strings.Contains(words(), "no completed trial") {
 		t.Error("a panel without trials is not left out")

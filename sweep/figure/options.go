@@ -105,6 +105,9 @@ func Draw(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 	if err != nil {
 		return nil, err
 	}
+	if o.panel && len(d.varying) == 0 { // its only line is named as in the other panels
+		d.varying = categorical(records, o.Where)
+	}
 	f := &Figure{
 		width: vg.Length(o.Width) * vg.Centimeter, height: vg.Length(cmp.Or(o.Height, 9)) * vg.Centimeter,
 		title: cmp.Or(o.Title, d.name),
