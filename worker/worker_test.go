@@ -177,108 +177,111 @@ func TestAckWaitOfQueue(t *testing.T) {
 	r.result(1)
 }
 
-// A job that the server delivers again while its trial runs here, as after the machine was suspended, does not run a
-// second time: the free slot takes the next.
-func TestRunningJobIsDeliveredAgain(t *testing.T) {
-	t.Parallel()
+// longTrial is a worker of two slots that trains trial 1 until release is called.
+type longTrial struct {
+	*rig
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	stream  string // of the jobs
+	release func()
+	begun   atomic.Int64
+	started sweep.Event
+}
+
+func newLongTrial(t *testing.T) *longTrial {
 	finish := make(chan struct{})
-	release := sync.OnceFunc(func() { close(finish) })
-	defer release()
-	var long atomic.Int64
-	conn := wiretest.Start(t)
-	r := rigOn(t, openWire(t, conn), func(ctx context.Context, p *process, request sweep.TrainRequest,
+	l := &longTrial{conn: wiretest.Start(t), release: sync.OnceFunc(func() { close(finish) })}
+	var err error
+	if l.js, err = jetstream.New(l.conn); err != nil {
+		t.Fatal(err)
+	}
+	l.rig = rigOn(t, openWire(t, l.conn), func(ctx context.Context, p *process, request sweep.TrainRequest,
 		sink sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 1 {
-			long.Add(1)
+			l.begun.Add(1)
 			<-finish
 		}
 		return succeed(ctx, p, request, sink)
 	})
-	stream := "SWEEP_JOBS_" + r.queueName().Pool
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
+	l.stream = "SWEEP_JOBS_" + l.queueName().Pool
+	l.publish(job(1))
+	l.start(worker.Options{Slots: 2})
+	t.Cleanup(l.release) // before the worker is waited for
+	l.started = l.last(sweep.EventStarted, 1, 1)
+	return l
+}
+
+// endsOnce lets the trial end, after the free slot has trained another one, and returns its execution.
+func (l *longTrial) endsOnce() (execution string) {
+	l.t.Helper()
+	l.publish(job(2))
+	l.result(2)
+	l.release()
+	execution = l.last(sweep.EventResult, 1, 1).Execution
+	l.queueEmpties()
+	if n := l.begun.Load(); n != 1 {
+		l.t.Errorf("the trial was trained %d times", n)
 	}
+	return execution
+}
+
+// A job that the server delivers again while its trial runs here, as after the machine was suspended, does not run a
+// second time: the free slot takes the next.
+func TestRunningJobIsDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	l := newLongTrial(t)
 	var consumer *jetstream.ConsumerInfo
 	look := func() bool {
-		jobs, err := js.Stream(t.Context(), stream)
-		if !r.answered(err) {
+		jobs, err := l.js.Stream(t.Context(), l.stream)
+		if !l.answered(err) {
 			return false
 		}
 		list := jobs.ListConsumers(t.Context())
 		for info := range list.Info() {
 			consumer = info
 		}
-		return r.answered(list.Err()) && consumer != nil
+		return l.answered(list.Err()) && consumer != nil
 	}
-	r.publish(job(1))
-	r.start(worker.Options{Slots: 2})
-	r.last(sweep.EventStarted, 1, 1)
 	eventually(t, "the consumer of the queue", look)
 	// The job is returned, to be delivered again at once: its first delivery, of the stream's first message.
-	first := fmt.Sprintf("$JS.ACK.%s.%s.1.1.1.%d.0", stream, consumer.Name, time.Now().UnixNano())
-	if err := conn.Publish(first, []byte("-NAK")); err != nil {
+	first := fmt.Sprintf("$JS.ACK.%s.%s.1.1.1.%d.0", l.stream, consumer.Name, time.Now().UnixNano())
+	if err := l.conn.Publish(first, []byte("-NAK")); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the job to be delivered again", func() bool { return look() && consumer.NumRedelivered > 0 })
-	r.publish(job(2))
-	r.result(2)
-	release()
-	r.result(1)
-	r.queueEmpties()
-	if n := long.Load(); n != 1 {
-		t.Errorf("the trial was trained %d times", n)
-	}
+	l.endsOnce()
 }
 
 // A coordinator that has heard nothing of a worker issues another job of a trial that the worker still runs. It goes on
 // for that job, under another name, and the execution before is no loss.
 func TestRunningTrialGetsAnotherJob(t *testing.T) {
 	t.Parallel()
-	finish := make(chan struct{})
-	release := sync.OnceFunc(func() { close(finish) })
-	defer release()
-	var long atomic.Int64
-	conn := wiretest.Start(t)
-	r := rigOn(t, openWire(t, conn), func(ctx context.Context, p *process, request sweep.TrainRequest,
-		sink sweep.Sink) (*sweep.Result, error) {
-		if request.Index == 1 {
-			long.Add(1)
-			<-finish
-		}
-		return succeed(ctx, p, request, sink)
-	})
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.publish(job(1))
-	r.start(worker.Options{Slots: 2})
-	first := r.last(sweep.EventStarted, 1, 1)
+	l := newLongTrial(t)
 	eventually(t, "the first job removed", func() bool {
-		jobs, err := js.Stream(t.Context(), "SWEEP_JOBS_"+r.queueName().Pool)
+		jobs, err := l.js.Stream(t.Context(), l.stream)
 		if err == nil {
 			err = jobs.Purge(t.Context())
 		}
-		return r.answered(err)
+		return l.answered(err)
 	})
-	r.publish(job(1))
-	second := r.last(sweep.EventStarted, 1, 2)
-	if second.Execution == first.Execution || !second.Time.Equal(first.Time) {
-		t.Errorf("announced again as %q at %s, first as %q at %s", second.Execution, second.Time, first.Execution, first.Time)
+	l.publish(job(1))
+	var second sweep.Event
+	l.await("the trial announced under another name", func() bool {
+		for _, e := range l.of(sweep.EventStarted, 1) {
+			if e.Execution != l.started.Execution {
+				second = e
+			}
+		}
+		return second.Execution != ""
+	})
+	if !second.Time.Equal(l.started.Time) {
+		t.Errorf("announced again as begun at %s, first at %s", second.Time, l.started.Time)
 	}
-	if e := r.last(sweep.EventReleased, 1, 1); e.Execution != first.Execution || e.Release.Charged {
+	if e := l.last(sweep.EventReleased, 1, 1); e.Execution != l.started.Execution || e.Release.Charged {
 		t.Errorf("released: %q, %+v", e.Execution, e.Release)
 	}
-	r.publish(job(2))
-	r.result(2)
-	release()
-	if e := r.last(sweep.EventResult, 1, 1); e.Execution != second.Execution {
-		t.Errorf("the result is of %q, and %q was announced last", e.Execution, second.Execution)
-	}
-	r.queueEmpties()
-	if n := long.Load(); n != 1 {
-		t.Errorf("the trial was trained %d times", n)
+	if execution := l.endsOnce(); execution != second.Execution {
+		t.Errorf("the result is of %q, and %q was announced last", execution, second.Execution)
 	}
 }
 

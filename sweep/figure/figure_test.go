@@ -249,7 +249,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("no %q in %s", piece, text)
 		}
 	}
-	if after := text[strings.Index(text, "a line"):]; !strings.Contains(after, "SPECTRAL-RNN") {
+	if _, after, _ := strings.Cut(text, "a line"); !strings.Contains(after, "SPECTRAL-RNN") {
 		t.Errorf("the only line of a panel has no name: %s", after)
 	}
 	if page.Sparse = true; strings.Contains(words(), "no completed trial") {

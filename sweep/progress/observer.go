@@ -40,12 +40,12 @@ type Observer struct {
 }
 
 // base is the step at which an execution was seen first, and after how long. share is the part of
-// the trial that was done before, counted its work as far as it counts as such.
+// the trial that earlier executions have done, skipped the work that the speed leaves out for it.
 type base struct {
 	started        time.Time
 	step           int64
 	seconds        float64
-	share, counted float64
+	share, skipped float64
 }
 
 // spent is what the trials that have ended have cost.
@@ -198,9 +198,9 @@ func (o *Observer) foresee(s *Snapshot, now time.Time) {
 	}
 }
 
-// underway returns the work that running trials have done, of what ended ones have left. With estimates, the size of a
-// trial is known from the speed of a slot and the time that it takes at its pace, else it is the grain. Trials that are
-// not looked at count like the others.
+// underway returns the work that running trials have done, of the remaining work of those that have not ended. With
+// estimates, the size of a trial is the speed of a slot times the time that it takes at its pace; while these are not
+// known, and without estimates, it is the grain. Trials that are not looked at count like the others.
 func (o *Observer) underway(s *Snapshot, remaining, grain, speed float64) (work float64) {
 	if len(s.Running) == 0 {
 		return 0
@@ -223,8 +223,8 @@ func (o *Observer) underway(s *Snapshot, remaining, grain, speed float64) (work 
 		work += r.Share() * sizes[i] * scale
 		if from, resumed := o.bases[r.Index]; resumed {
 			before := from.share * sizes[i] * scale
-			o.work.skip(before - from.counted)
-			from.counted = before
+			o.work.skip(before - from.skipped)
+			from.skipped = before
 			o.bases[r.Index] = from
 		}
 	}

@@ -163,6 +163,26 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantProgress("s1", sweep.Progress{Completed: 1, Pending: 1})
 	})
 
+	// A worker that was suspended goes on for the next job, under another name, which it announces; or its trial ends
+	// before it has.
+	t.Run("GoesOn", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 2, 2)
+		id, other := trialID("s1", 0), trialID("s1", 1)
+		f.record(f.started(id, "a"), lost(f, id, ""), f.started(other, "c"), lost(f, other, ""))
+		f.mark([]sweep.TrialID{id, other})
+		want(f, id, sweep.Queued, 1)
+		f.record(f.started(id, "b"), f.released(id, "a", false, "it goes on"))
+		if got := want(f, id, sweep.Running, 0); got.Worker != "worker-b" {
+			t.Errorf("%+v", got)
+		}
+		f.record(f.released(other, "c", false, "it goes on"), f.finished(other, "d", completed(1, "a")))
+		want(f, other, sweep.Completed, 0)
+		if got := replaced(f); len(got) > 0 {
+			t.Errorf("replaced are %v", got)
+		}
+	})
+
 	t.Run("Unknown", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 1, 1)
