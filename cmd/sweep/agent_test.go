@@ -67,6 +67,17 @@ func call[Answer any](a *agent, tool string, arguments object) (out Answer) {
 	return out
 }
 
+// stopped returns the status of a sweep that neither runs nor waits any more. On a busy
+// machine it may wait for a moment, at which the tool answers.
+func (a *agent) stopped(id string) (status statusAnswer) {
+	a.t.Helper()
+	await(a.t, "the sweep "+id+" to stop", func() bool {
+		status = call[statusAnswer](a, "status", object{"sweep": id, "wait_seconds": 300})
+		return status.State != "active" && status.State != "waiting"
+	})
+	return status
+}
+
 // refused calls a tool, whose error must contain a text.
 func (a *agent) refused(tool string, arguments object, want string) {
 	a.t.Helper()
@@ -147,7 +158,7 @@ func TestAgentOnOneMachine(t *testing.T) {
 	if done.Trials != 12 || call[submitAnswer](a, "submit", submission).Sweep != done.Sweep {
 		t.Errorf("submitted as %+v, and again", done)
 	}
-	status := call[statusAnswer](a, "status", object{"wait_seconds": 300})
+	status := a.stopped("latest")
 	if status.State != "finished" || status.Progress.Completed != 12 || status.Metric != "value" ||
 		status.Purpose != "find the lowest point" || !strings.HasPrefix(status.AskedBy, `mcp "tester 7" for `) ||
 		!slices.Equal(status.Parameters, []string{"x", "y", "seed"}) {
@@ -209,8 +220,7 @@ func TestAgentOnOneMachine(t *testing.T) {
 	}
 	more := strings.Replace(agentFile, "[0, 2]", "[-1]", 1)
 	added := call[changeAnswer](a, "extend", object{"sweep": "valley", "file": more, "purpose": "look to the left"})
-	if status = call[statusAnswer](a, "status", object{"sweep": "valley", "wait_seconds": 300}); added.Trials != 6 ||
-		status.Progress.Completed != 18 {
+	if status = a.stopped("valley"); added.Trials != 6 || status.Progress.Completed != 18 {
 		t.Errorf("extended by %+v to %+v", added, status)
 	}
 	if list := call[listAnswer](a, "list", object{"limit": 1}); list.Sweeps[0].Name != "long" || list.Next == "" ||
@@ -266,7 +276,7 @@ func TestKilledAgentServerGoesOn(t *testing.T) {
 		a := newAgent(t, home, "--allow-changes", "--slots", "2")
 		call[submitAnswer](a, "submit", submission)
 		status := call[statusAnswer](a, "status", object{})
-		for status.State == "active" && status.Progress.Completed < int64(12*kills) {
+		for (status.State == "active" || status.State == "waiting") && status.Progress.Completed < int64(12*kills) {
 			status = call[statusAnswer](a, "status", object{})
 		}
 		if status.State == "finished" {
@@ -294,12 +304,8 @@ func TestAgentOnCluster(t *testing.T) {
 	cmd.Stderr = t.Output()
 	a := connectAgent(t, cmd, &mcp.CommandTransport{Command: cmd, TerminateDuration: patience})
 	submitted := call[submitAnswer](a, "submit", object{"file": agentFile, "purpose": "on a cluster"})
-	var status statusAnswer
-	await(t, "the budget to be used up", func() bool {
-		status = call[statusAnswer](a, "status", object{"sweep": submitted.Sweep, "wait_seconds": 10})
-		return status.State == "paused"
-	})
-	if status.Progress.Completed != 8 || !strings.Contains(status.Reason, "4 trials are left") {
+	status := a.stopped(submitted.Sweep)
+	if status.State != "paused" || status.Progress.Completed != 8 || !strings.Contains(status.Reason, "4 trials are left") {
 		t.Errorf("status %+v", status)
 	}
 	if cancelled := call[changeAnswer](a, "cancel", object{"sweep": submitted.Sweep}); cancelled.Trials != 0 {
@@ -317,7 +323,7 @@ func TestAgentBudget(t *testing.T) {
 	home := t.TempDir()
 	a := newAgent(t, home, "--allow-changes", "--slots", "2", "--budget", "8 trials")
 	first := call[submitAnswer](a, "submit", object{"file": agentFile, "purpose": "more than there is"})
-	status := call[statusAnswer](a, "status", object{"wait_seconds": 300})
+	status := a.stopped("latest")
 	if status.State != "paused" || status.Progress.Completed != 8 || status.Budget.SpentTrials != 8 ||
 		!strings.HasPrefix(status.Reason, "the budget of 8 trials is used up: 4 trials are left") {
 		t.Errorf("status %+v", status)
@@ -325,7 +331,7 @@ func TestAgentBudget(t *testing.T) {
 	own := strings.Replace(agentFile, "valley", "other", 1)
 	a.refused("submit", object{"file": own + "budget: {trials: 3}\n", "purpose": "escape"}, "share one of 8 trials")
 	call[submitAnswer](a, "submit", object{"file": own, "purpose": "escape", "fresh": true})
-	status = call[statusAnswer](a, "status", object{"wait_seconds": 300})
+	status = a.stopped("latest")
 	if status.State != "paused" || status.Progress.Completed != 0 {
 		t.Errorf("another sweep %+v", status)
 	}
@@ -344,8 +350,8 @@ func TestAgentBudget(t *testing.T) {
 			"more than there is, for mcp"}},
 	}...)
 	c := newAgent(t, home, "--allow-changes", "--slots", "2") // resumes both
-	status = call[statusAnswer](c, "status", object{"sweep": first.Sweep, "wait_seconds": 300})
-	rest := call[statusAnswer](c, "status", object{"sweep": "other", "wait_seconds": 300})
+	status = c.stopped(first.Sweep)
+	rest := c.stopped("other")
 	if status.Progress.Completed+rest.Progress.Completed != 13 {
 		t.Errorf("with a larger budget: %+v and %+v", status, rest)
 	}
@@ -407,7 +413,7 @@ func TestAgentOverHTTP(t *testing.T) {
 	}
 	a := connect(actor)
 	submitted := call[submitAnswer](a, "submit", object{"file": agentFile, "purpose": "over HTTP"})
-	status := call[statusAnswer](connect(""), "status", object{"sweep": submitted.Sweep, "wait_seconds": 300})
+	status := connect("").stopped(submitted.Sweep)
 	if status.State != "finished" || !strings.HasSuffix(status.AskedBy, "with token alice") {
 		t.Errorf("status %+v", status)
 	}

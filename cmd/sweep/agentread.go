@@ -18,7 +18,7 @@ import (
 func (a *agentTools) addReading(server *mcp.Server) {
 	addReader(server, "list", "List sweeps, newest first.", a.list)
 	addReader(server, "status", "Show one sweep: its state, counts of trials, objective, varied parameters, why it "+
-		"waits and why trials failed. With wait_seconds, answer when it ends.", a.status)
+		"waits and why trials failed. With wait_seconds, answer when it ends or waits.", a.status)
 	addReader(server, "logs", "Read the end of what a trial wrote to standard error, also while it runs.", a.logs)
 	addReader(server, "sql", "Run one read-only SQL statement. Views: results, best_trials, point_means, curves; with "+
 		"sweep, t has a row per trial and a column for each parameter and metric.", a.sql)
