@@ -2,9 +2,10 @@ package kernel
 
 import "unsafe"
 
-// hugeBytes is the size from which on memory is requested in huge pages: in small ones, a
-// history that is read once a minibatch misses the processor's table of pages at each.
-const hugeBytes = 4 << 20
+// hugeBytes is the size from which on memory is requested in huge pages: in small ones, what
+// is read once a minibatch misses the processor's table of pages at each, which costs a
+// virtual machine most. What is smaller lies beside it as a rule.
+const hugeBytes = 64 << 10
 
 // Make returns n zeros, in huge pages if they are many and the system has such.
 func Make[F Float](n int) []F {

@@ -6,14 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adviseHuge requests huge pages where x has not been touched yet. A system without them
-// keeps to small ones.
+const hugePage = 2 << 20
+
+// adviseHuge requests huge pages for x and what lies beside it in the heap, also where
+// small ones are in use already, as in memory that the garbage collector gives out again. A
+// system without them keeps to small ones.
 func adviseHuge[F Float](x []F) {
-	const page = 2 << 20
-	start := unsafe.Pointer(unsafe.SliceData(x))
-	skip := int(-uintptr(start) & (page - 1))
-	length := (bytes(x) - skip) &^ (page - 1)
-	if length > 0 {
-		_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(start, skip)), length), unix.MADV_HUGEPAGE)
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
+	end := (start + uintptr(bytes(x)) + hugePage - 1) &^ (hugePage - 1)
+	start &^= hugePage - 1
+	for _, advice := range []uintptr{unix.MADV_HUGEPAGE, unix.MADV_COLLAPSE} {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, start, end-start, advice)
 	}
 }
