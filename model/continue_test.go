@@ -246,3 +246,15 @@ func TestContinueStoppable(t *testing.T) {
 		t.Errorf("from a checkpoint that lacks points: %v", err)
 	}
 }
+
+// Large checkpoints are saved less often, small ones are not.
+func TestCheckpointPause(t *testing.T) {
+	for size, want := range map[int]time.Duration{
+		0: 30 * time.Second, largeCheckpoint: 30 * time.Second,
+		2 * largeCheckpoint: time.Minute, 120 * largeCheckpoint: time.Hour,
+	} {
+		if pause := checkpointPause(30*time.Second, size); pause != want {
+			t.Errorf("%v after %d bytes, want %v", pause, size, want)
+		}
+	}
+}

@@ -132,7 +132,7 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 	if err := t.curves.flush(sink); err != nil { // what an earlier execution measured
 		return nil, err
 	}
-	reported, saved := time.Now(), time.Now()
+	reported, saved, pause := time.Now(), time.Now(), checkpointInterval
 	if err := t.endResumed(ctx); err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 			}
 			reported = now
 		}
-		if now.Sub(saved) >= checkpointInterval && t.position() < t.plan.Steps && !t.diverged {
+		if now.Sub(saved) >= pause && t.position() < t.plan.Steps && !t.diverged {
 			state, err := t.checkpoint()
 			if err != nil {
 				return nil, err
@@ -162,7 +162,7 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 			if err := sink.Checkpoint(int64(t.position()), state); err != nil {
 				return nil, err
 			}
-			saved = now
+			saved, pause = now, checkpointPause(checkpointInterval, len(state))
 		}
 	}
 	result, err := t.result(ctx)
@@ -170,6 +170,15 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 		return nil, err
 	}
 	return result, t.curves.flush(sink)
+}
+
+// largeCheckpoint is the size of a checkpoint, in bytes, from which on it puts off the next
+// one in proportion: a trial writes a megabyte a second at most, not to wear out disks.
+const largeCheckpoint = 30 << 20
+
+// checkpointPause is the time from a checkpoint of so many bytes to the next one.
+func checkpointPause(interval time.Duration, size int) time.Duration {
+	return time.Duration(float64(interval) * max(1, float64(size)/largeCheckpoint))
 }
 
 // position is the number of steps done.
