@@ -95,6 +95,15 @@ func (t *training) setStates(all [][]state) bool {
 	return true
 }
 
+// largeCheckpoint is the size of a checkpoint, in bytes, from which on it puts off the next
+// one in proportion: a trial writes a megabyte a second at most, not to wear out disks.
+const largeCheckpoint = 30 << 20
+
+// checkpointPause is the time from a checkpoint of so many bytes to the next one.
+func checkpointPause(interval time.Duration, size int) time.Duration {
+	return time.Duration(float64(interval) * max(1, float64(size)/largeCheckpoint))
+}
+
 // checkpoint encodes the training's state.
 func (t *training) checkpoint() ([]byte, error) {
 	memory, best := t.optimizer.State(), t.best

@@ -172,15 +172,6 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 	return result, t.curves.flush(sink)
 }
 
-// largeCheckpoint is the size of a checkpoint, in bytes, from which on it puts off the next
-// one in proportion: a trial writes a megabyte a second at most, not to wear out disks.
-const largeCheckpoint = 30 << 20
-
-// checkpointPause is the time from a checkpoint of so many bytes to the next one.
-func checkpointPause(interval time.Duration, size int) time.Duration {
-	return time.Duration(float64(interval) * max(1, float64(size)/largeCheckpoint))
-}
-
 // position is the number of steps done.
 func (t *training) position() int { return t.streams[task.Train].Position() }
 
