@@ -22,7 +22,7 @@ type Trainer struct {
 	kernels *kernel.Set[float32]
 	threads int   // of one trial
 	history int64 // bytes that the history of its minibatches may take
-	// checkpointInterval is the time between checkpoints of a long trial, but for large ones.
+	// checkpointInterval is the time between checkpoints of a long trial, if they are small.
 	checkpointInterval time.Duration
 
 	training sync.Mutex
