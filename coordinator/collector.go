@@ -63,7 +63,7 @@ func (c *Coordinator) receive(ctx context.Context) error {
 		return err
 	}
 	defer events.Close()
-	pause, last := leastPause, time.Now()
+	pace := pace{pause: leastPause, last: time.Now()}
 	for {
 		c.alive(collecting)
 		asked := time.Now()
@@ -77,18 +77,37 @@ func (c *Coordinator) receive(ctx context.Context) error {
 		}
 		if !batch.Full {
 			c.received.Store(&asked)
-			pause = nextPause(pause, asked.Sub(last), len(batch.Events), c.figures.Load().Reserve)
-			last = asked
-			if len(batch.Events) > 0 {
-				// A transaction costs the same for one event and for many: let some arrive.
-				wait(ctx, pause-time.Since(asked))
-			}
 		}
+		wait(ctx, pace.after(batch, asked, c.figures.Load().Reserve)-time.Since(asked))
 	}
 }
 
-// nextPause returns the pause after a batch, which has as many events as arrived in the time since the
-// last batch. During the pause no queue may run out of jobs, even if all events are of one queue. The
+// pace decides how long the collector pauses after a batch. A transaction costs the same for one
+// event and for many.
+type pace struct {
+	pause time.Duration
+	// last is when the batch was requested that the last pause followed, and events how many came
+	// in full batches since: those arrived in the same time.
+	last   time.Time
+	events int
+}
+
+// after returns the pause after a batch that was requested at a time: 0 if more events are waiting,
+// or if none came.
+func (p *pace) after(batch *wire.EventBatch, asked time.Time, reserve int64) time.Duration {
+	p.events += len(batch.Events)
+	if batch.Full {
+		return 0
+	}
+	p.pause = nextPause(p.pause, asked.Sub(p.last), p.events, reserve)
+	p.last, p.events = asked, 0
+	if len(batch.Events) == 0 {
+		return 0
+	}
+	return p.pause
+}
+
+// nextPause returns the pause after events that arrived in the time since the last pause. During the pause no queue may run out of jobs, even if all events are of one queue. The
 // pause grows step by step, because it is not known how fast the trials of a new sweep end.
 func nextPause(pause, since time.Duration, events int, reserve int64) time.Duration {
 	if events == 0 {

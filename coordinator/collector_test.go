@@ -3,6 +3,9 @@ package coordinator
 import (
 	"testing"
 	"time"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
 )
 
 // Events gather the longer, the fewer come and the more jobs workers have in reserve.
@@ -25,5 +28,24 @@ func TestNextPause(t *testing.T) {
 		if got := nextPause(test.pause, test.since, test.events, test.reserve); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
+	}
+}
+
+// A full batch and the few events after it arrived in the same time: trials end fast, however few
+// come last.
+func TestPaceCountsFullBatches(t *testing.T) {
+	now := time.Now()
+	p := pace{pause: leastPause, last: now}
+	for i := range 20 {
+		full := &wire.EventBatch{Events: make([]sweep.Event, 512), Full: true}
+		if got := p.after(full, now, 512); got != 0 {
+			t.Fatalf("cycle %d: a pause of %v though events are waiting", i, got)
+		}
+		now = now.Add(50 * time.Millisecond)
+		pause := p.after(&wire.EventBatch{Events: make([]sweep.Event, 1)}, now, 512)
+		if pause > 2*leastPause {
+			t.Fatalf("cycle %d: a pause of %v after 513 events in 50 ms and with 512 jobs in reserve", i, pause)
+		}
+		now = now.Add(pause)
 	}
 }

@@ -22,10 +22,12 @@ const (
 	longestWait = 250 * time.Millisecond
 	// pullWait is how long receive waits before it checks its conditions again.
 	pullWait = time.Second
-	// lostDelay is the time between attempts to open a queue that does not exist. If the
-	// coordinator has not created it within lostPatience, the log says so.
-	lostDelay    = 500 * time.Millisecond
-	lostPatience = 5 * time.Second
+	// leastLostDelay is the time until the second attempt to open a queue that does not exist. It
+	// doubles up to lostDelay: a new worker looks before the coordinator has created the queue. If it
+	// is not there within lostPatience, the log says so.
+	leastLostDelay = 10 * time.Millisecond
+	lostDelay      = 500 * time.Millisecond
+	lostPatience   = 5 * time.Second
 )
 
 // puller keeps the backlog filled from the queue of the worker's offer: a job for
@@ -102,7 +104,7 @@ func (p *puller) demand() {
 // run pulls until ctx ends.
 func (p *puller) run(ctx context.Context) {
 	var since time.Time // of the first failed attempt
-	logged := false
+	logged, delay := false, leastLostDelay
 	for ctx.Err() == nil {
 		queue := p.worker.offer.queue()
 		jobs, err := p.worker.wire.Jobs(queue)
@@ -112,7 +114,7 @@ func (p *puller) run(ctx context.Context) {
 				if logged {
 					p.worker.log.Info("jobs are received again")
 				}
-				since, logged = time.Time{}, false
+				since, logged, delay = time.Time{}, false, leastLostDelay
 			})
 			p.jobs.Store(nil)
 			jobs.Close()
@@ -129,7 +131,8 @@ func (p *puller) run(ctx context.Context) {
 		}
 		// A heartbeat makes the coordinator create the queue.
 		p.worker.heartbeats.soon()
-		sleep(ctx, lostDelay)
+		sleep(ctx, delay)
+		delay = min(2*delay, lostDelay)
 	}
 }
 

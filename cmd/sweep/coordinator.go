@@ -70,6 +70,7 @@ func (s *settings) daemonLogger(cmd *cobra.Command) *slog.Logger {
 }
 
 func (s *settings) runCoordinator(cmd *cobra.Command, d *daemon, adopt bool) error {
+	collectLess()
 	log := s.daemonLogger(cmd)
 	conn, err := wire.Connect(s.access(wire.CoordinatorInbox), "sweep coordinator", log)
 	if err != nil {

@@ -217,6 +217,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 // sweeps in the state directory home, until release is called. Notes go to out.
 func (s *settings) leadLocal(ctx context.Context, home, what string, out io.Writer) (results sweep.Store,
 	lead sweep.Lead, release func(), err error) {
+	collectLess()
 	unlock, err := lockHome(home)
 	if err != nil {
 		return nil, nil, nil, err

@@ -100,6 +100,7 @@ func parseLabels(list []string) (map[string]string, error) {
 }
 
 func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels map[string]string) error {
+	collectLess()
 	log := s.daemonLogger(cmd)
 	home, err := s.homeDir()
 	if err != nil {

@@ -37,6 +37,7 @@ const (
 	consumerDeletedText = "Consumer Deleted"
 	serverShutdownText  = "Server Shutdown"
 	leaderChangeText    = "Leadership Change"
+	batchCompletedText  = "Batch Completed"
 	statusHeader        = "Status"
 	descriptionHeader   = "Description"
 	pendingHeader       = "Nats-Pending-Messages"
@@ -222,6 +223,9 @@ func (p *puller) status(ctx context.Context, status string, m *nats.Msg) error {
 			// request sent at once would get the same answer.
 			p.deduct(p.outstanding())
 			_ = pause(ctx, pullCheck)
+			return nil
+		case batchCompletedText:
+			// It follows the last message of a pull, so that the next pull reads it.
 			return nil
 		}
 		if m.Header.Get(pendingHeader) != "" { // the pull's limit of bytes is reached

@@ -1020,6 +1020,55 @@ func TestFetchIsBounded(t *testing.T) {
 	}
 }
 
+// The server says that a pull is completed after its last message, so that the next pull reads it.
+// It does not mean that this one ended at its limit of bytes.
+func TestCompletedPullLeavesTheNextAlone(t *testing.T) {
+	conn := wiretest.Start(t)
+	w := open(t, conn, wire.Options{})
+	c := events(t, w)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range int64(3) {
+		fetched := make(chan error, 1)
+		go func() {
+			batch, err := c.Fetch(t.Context(), time.Minute)
+			if err == nil {
+				err = batch.Ack()
+			}
+			fetched <- err
+		}()
+		eventually(t, "a pull that waits", func() bool {
+			stream, err := js.Stream(t.Context(), wire.EventsStream)
+			if err != nil {
+				return false
+			}
+			for info := range stream.ListConsumers(t.Context()).Info() {
+				if info.NumWaiting > 0 {
+					return true
+				}
+			}
+			return false
+		})
+		report(t, w, event(sweep.EventResult, 100*round+99))
+		if err := <-fetched; err != nil {
+			t.Fatal(err)
+		}
+		const messages = 31
+		for i := range int64(messages) {
+			report(t, w, event(sweep.EventResult, 100*round+i))
+		}
+		batch, err := c.Fetch(t.Context(), time.Second) // the server has answered, so its word has arrived
+		if err != nil || len(batch.Events) != messages || batch.Full {
+			t.Errorf("%d events, full: %v, %v", len(batch.Events), batch.Full, err)
+		}
+		if err := batch.Ack(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Whether there may be more is told by the messages, however many events each has.
 func TestFullCountsMessages(t *testing.T) {
 	conn := wiretest.Start(t)
