@@ -5,12 +5,13 @@
 # make lint-web  the dashboard's modules: format, rules, types
 # make docs   man pages and shell completions of all commands, in bin/docs
 # make bench  the table of kernel and training-step speeds
+# make compare BASE=COMMIT  old and new in turn: is the program slower than it was?
 # make vendor-web  fetch the modules of others in the dashboard again, and compare
 
 GOLANGCI_VERSION ?= v2.15.0
 GO ?= go
 
-.PHONY: build test race chaos lint lint-web web-tools generate check-generated docs bench clean vendor-web
+.PHONY: build test race chaos lint lint-web web-tools generate check-generated docs bench compare clean vendor-web
 
 build:
 	$(GO) build -o bin/sweep ./cmd/sweep
@@ -70,6 +71,12 @@ docs: build
 bench: build
 	$(GO) test -run '^$$' -bench . -benchtime 200ms ./model/kernel
 	bin/sweep trainer step --goals
+
+# On an idle machine; ROUNDS of about a minute and a half each.
+ROUNDS ?= 5
+compare:
+	./.ci/install
+	.ci/compare "$(BASE)" $(ROUNDS)
 
 clean:
 	rm -rf bin
