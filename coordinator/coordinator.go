@@ -60,6 +60,8 @@ type Options struct {
 	// Leads reports whether it is certain that no other coordinator leads. While it is
 	// false nothing is dispatched. nil means always true.
 	Leads func() bool
+	// Slow says which server answers slowly, nil if none does; nil means always nil.
+	Slow func() error
 	// Adopt moves the broker's streams to this cluster if they belong to another.
 	Adopt bool
 	// Window is how many jobs wait for the workers of a pool, besides one or two for each
@@ -151,6 +153,9 @@ func New(options Options) *Coordinator {
 	}
 	if options.Leads == nil {
 		options.Leads = func() bool { return true }
+	}
+	if options.Slow == nil {
+		options.Slow = func() error { return nil }
 	}
 	if options.Fatal == nil {
 		options.Fatal = func(error) bool { return false }
@@ -265,10 +270,10 @@ func (c *Coordinator) Stuck(longer time.Duration) error {
 // Then the workers of an Exclusive coordinator may start.
 func (c *Coordinator) Ready() <-chan struct{} { return c.ready }
 
-// Problem returns what keeps trials from advancing, in all pools or in one, or that an artifact store
-// is full; nil if there is no problem.
+// Problem returns what keeps trials from advancing, in all pools or in one, that an artifact store
+// is full, or that the database or the broker is slow; nil if there is no problem.
 func (c *Coordinator) Problem() error {
-	return cmp.Or(c.Outage(), c.outages.oldest(true), c.artifactProblem())
+	return cmp.Or(c.Outage(), c.outages.oldest(true), c.artifactProblem(), c.options.Slow())
 }
 
 // Outage returns what keeps the trials of all pools from advancing: the latest error of the outage

@@ -23,6 +23,7 @@ type Metrics struct {
 	repeated prometheus.Counter
 	faults   prometheus.Counter
 	requeued prometheus.Counter
+	answers  *prometheus.GaugeVec
 
 	quarantined prometheus.Counter
 }
@@ -52,6 +53,8 @@ func NewMetrics() *Metrics {
 		faults:   counter("sweep_reproducibility_faults_total", "Repeated results with other bits than the first."),
 		requeued: counter("sweep_requeued_trials_total", "Trials requeued: their worker vanished, or "+
 			"their job was lost or withdrawn."),
+		answers: in.NewGaugeVec(prometheus.GaugeOpts{Name: "sweep_answer_seconds", Help: "How long the database and " +
+			"NATS take to answer the active coordinator."}, []string{"of"}),
 		quarantined: counter("sweep_quarantined_events_total", "Workers' events that the database refused."),
 	}
 }
@@ -60,6 +63,12 @@ func NewMetrics() *Metrics {
 func (m *Metrics) dispatched(began time.Time, trials int) {
 	m.dispatch.Observe(time.Since(began).Seconds())
 	m.queued.Add(float64(trials))
+}
+
+// Answers notes how long the database and the broker take to answer.
+func (m *Metrics) Answers(database, broker time.Duration) {
+	m.answers.WithLabelValues("database").Set(database.Seconds())
+	m.answers.WithLabelValues("nats").Set(broker.Seconds())
 }
 
 // recorded notes a batch of events.

@@ -45,6 +45,9 @@ type Lead interface {
 	Holds() bool
 	// Problem is why the last renewal failed, nil if it succeeded.
 	Problem() error
+	// Pace returns how long the quickest of the last renewals took, and the quickest of the last Checks; 0 while there
+	// were only a few. The lease lasts the longer, the slower the renewals are.
+	Pace() (renewal, check time.Duration)
 	// Lost is closed when another process leads, when the database has not answered for long, and
 	// by Resign.
 	Lost() <-chan struct{}

@@ -42,6 +42,7 @@ type Candidate struct {
 	active atomic.Pointer[coordinator.Coordinator]
 	// unable is why this one could not lead when that was last checked.
 	unable atomic.Pointer[inability]
+	slow   slowness
 }
 
 // New returns a candidate that does not run yet.
@@ -108,7 +109,7 @@ const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 	// resignTime bounds giving up the lead, which otherwise ends with its lease.
-	resignTime = time.Second
+	resignTime = 3 * time.Second
 )
 
 // Run leads again and again until ctx ends.
@@ -183,6 +184,7 @@ func (c *Candidate) term(ctx context.Context, working func()) (err error) {
 	})
 	options := c.Options.Options
 	options.Store, options.Cluster, options.Term, options.Leads = results, cluster, leader.Term(), leader.Holds
+	options.Slow = c.slow.Slow
 	led := coordinator.New(options)
 	c.active.Store(led)
 	defer c.active.Store(nil)

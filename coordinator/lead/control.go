@@ -15,7 +15,7 @@ import (
 const controlPoll = 100 * time.Millisecond
 
 // errLate is why a lease has expired that no attempt failed to renew.
-var errLate = errors.New("it was not renewed in time: this process was stopped, or the database is slow")
+var errLate = errors.New("it was not renewed in time: this process was stopped, or the database is too slow")
 
 // control answers clients until ctx ends. While the lease does not hold they hear at
 // once that nobody answers; what was begun goes on, since nothing is written after
@@ -31,6 +31,7 @@ func (c *Candidate) control(ctx context.Context, leader sweep.Lead, led *coordin
 	tick := time.NewTicker(controlPoll)
 	defer tick.Stop()
 	for ctx.Err() == nil {
+		c.watch(leader)
 		switch holds := leader.Holds(); {
 		case holds && !serving:
 			var err error

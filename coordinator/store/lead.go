@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"sweep/coordinator/store/database"
@@ -13,26 +12,17 @@ import (
 
 // The lead is a lease: the table cluster names the term, its leader and when the lease
 // runs out, by the database's clock. The leader renews it as long as it can do its
-// work. Once it has run out a standby may begin the next term; until one does, the leader
+// work; see renew.go. Once it has run out a standby may begin the next term; until one does, the leader
 // may still renew it. A write of the leader checks its term in its
 // own transaction, so that none of an earlier term is committed after a later one has
 // begun.
 
 const (
-	// leaseTime is how long a lease lasts, renewal how often it is renewed, and poll
-	// how often a standby reads it. lockPoll is used where a lock shows who leads.
-	leaseTime = 2500 * time.Millisecond
-	renewal   = 700 * time.Millisecond
-	poll      = 500 * time.Millisecond
-	lockPoll  = 100 * time.Millisecond
-	// longestLease is longer than any lease: if more is left, the database's clock was set
-	// back.
-	longestLease = 10 * time.Second
-	// checkTime bounds a check of what the leader needs.
-	checkTime = time.Second
-	// silent is after how long without an answer of the database the lead is lost, so that
-	// all connections are opened again.
-	silent = 10 * time.Second
+	// poll is how often a standby reads the lease. lockPoll is used where a lock shows who leads.
+	poll     = 500 * time.Millisecond
+	lockPoll = 100 * time.Millisecond
+	// If more than impossible is left of a lease, the database's clock was set back.
+	impossible = longestLease + 10*time.Second
 	// firstLease is the number of the migration that brought leases. Leaders of earlier
 	// schemas have the database's lock.
 	firstLease = 11
@@ -59,7 +49,7 @@ type lease struct {
 // left is for how long the lease still lasts.
 func (l *lease) left() time.Duration {
 	left := l.expires.Sub(l.now)
-	if l.leader == "" || left > longestLease {
+	if l.leader == "" || left > impossible {
 		return 0
 	}
 	return max(left, 0)
@@ -138,7 +128,7 @@ func (s *Store) await(ctx context.Context, waiting func(holder string) error,
 			return o, 0, err
 		}
 		if o.holder == "" {
-			if term, err = check(ctx); err == nil {
+			if term, err = bounded(ctx, check); err == nil {
 				return o, term, nil
 			}
 			err = nil // who checks tells of it
@@ -186,12 +176,13 @@ func (s *Store) Lead(ctx context.Context, options sweep.LeadOptions) (sweep.Lead
 
 // take waits for the lead and takes it.
 func (s *Store) take(ctx context.Context, options sweep.LeadOptions, waiting func(holder string) error) (*lead, error) {
-	l := &lead{s: s, check: options.Check, lost: make(chan struct{}), done: make(chan struct{})}
+	l := &lead{s: s, check: options.Check, lost: make(chan struct{}), done: make(chan struct{}),
+		ending: make(chan struct{})}
 	if l.check == nil {
 		l.check = func(context.Context) (int64, error) { return 0, nil }
 	}
 	for {
-		o, other, err := s.await(ctx, waiting, l.bounded)
+		o, other, err := s.await(ctx, waiting, l.check)
 		if err != nil {
 			return nil, err
 		}
@@ -209,9 +200,12 @@ func (s *Store) take(ctx context.Context, options sweep.LeadOptions, waiting fun
 			if !s.db.Dialect().Lock && was.left() > 0 {
 				return errHeld
 			}
-			l.term, l.until, l.answered = max(was.term, other)+1, asked.Add(leaseTime), asked
+			l.renewals = pace{} // an earlier attempt may have failed
+			l.renewals.note(time.Since(asked))
+			last := l.renewals.lease()
+			l.term, l.until, l.answered = max(was.term, other)+1, asked.Add(last), asked
 			_, err = tx.Exec(ctx, `UPDATE cluster SET term = $1, leader = $2, led_since = $3, expires_at = $4`,
-				l.term, options.Holder, was.now, was.now.Add(leaseTime))
+				l.term, options.Holder, was.now, was.now.Add(last))
 			return err
 		})
 		if errors.Is(err, errHeld) { // another one was faster
@@ -231,163 +225,11 @@ func (s *Store) take(ctx context.Context, options sweep.LeadOptions, waiting fun
 	}
 }
 
-// lead implements sweep.Lead.
-type lead struct {
-	s     *Store
-	term  int64
-	check func(ctx context.Context) (int64, error)
-	// lock is the database's lock, where it shows who leads; nil while a leader that
-	// cannot do its work has given it up.
-	lock database.Lock
-
-	stop   context.CancelFunc
-	done   chan struct{}
-	lost   chan struct{}
-	losing sync.Once
-
-	mu sync.Mutex
-	// until is when the lease runs out at the earliest, by this host's clocks;
-	// answered when the database last answered.
-	until, answered time.Time
-	problem         error
-}
-
-// Term implements sweep.Lead.
-func (l *lead) Term() int64 { return l.term }
-
-// Holds implements sweep.Lead. A host that slept is seen by the time of day alone.
-func (l *lead) Holds() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	return now.Before(l.until) && now.Round(0).Before(l.until.Round(0))
-}
-
-// Problem implements sweep.Lead.
-func (l *lead) Problem() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.problem
-}
-
-// Lost implements sweep.Lead.
-func (l *lead) Lost() <-chan struct{} { return l.lost }
-
-// lose notes that the lead is lost.
-func (l *lead) lose() { l.losing.Do(func() { close(l.lost) }) }
-
-// end notes that the term is over, for a reason if it was not given up.
-func (l *lead) end(problem error) {
-	l.mu.Lock()
-	l.until, l.problem = time.Time{}, problem
-	l.mu.Unlock()
-	l.lose()
-}
-
-// bounded is check within its time.
-func (l *lead) bounded(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	return l.check(ctx)
-}
-
-// keep renews the lease until ctx ends or the term is over.
-func (l *lead) keep(ctx context.Context) {
-	defer close(l.done)
-	tick := time.NewTicker(renewal)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := l.renew(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if deposed := (*sweep.DeposedError)(nil); errors.As(err, &deposed) {
-			l.end(err)
-			return
-		}
-		l.mu.Lock()
-		if !errors.As(l.problem, new(*sweep.DeposedError)) { // a write may have been told meanwhile
-			l.problem = err
-		}
-		quiet := time.Since(l.answered) > silent
-		l.mu.Unlock()
-		if quiet {
-			l.lose()
-		}
-		if err != nil && l.lock != nil && !l.Holds() { // whoever can may lead
-			_ = l.lock.Release(ctx)
-			l.lock = nil
-		}
-	}
-}
-
-// renew renews the lease if the leader can do its work. If not it looks, at least,
-// whether another one leads by now. Where the database's lock shows who leads nothing
-// is written, which could wait for a long transaction.
-func (l *lead) renew(ctx context.Context) error {
-	_, problem := l.bounded(ctx)
-	if problem == nil && l.s.db.Dialect().Lock && l.lock == nil {
-		if l.lock, _, problem = l.s.db.Lock(ctx); l.lock == nil && problem == nil {
-			problem = errHeld
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, leaseTime)
-	defer cancel()
-	asked := time.Now()
-	var err error
-	if problem != nil || l.s.db.Dialect().Lock { // nobody else leads as long as this one has the lock
-		err = l.s.db.View(ctx, func(tx database.Tx) error { return l.checkTerm(ctx, tx) })
-	} else {
-		err = l.s.db.UpdateLead(ctx, database.Renew, func(tx database.Tx) error {
-			now, err := l.s.db.Now(ctx, tx)
-			if err != nil {
-				return err
-			}
-			renewed, err := tx.Exec(ctx, `UPDATE cluster SET expires_at = $1 WHERE term = $2`,
-				now.Add(leaseTime), l.term)
-			if err != nil || renewed > 0 {
-				return err
-			}
-			return l.checkTerm(ctx, tx)
-		})
-	}
-	if err != nil {
-		return l.s.explain("renew the lease", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.answered = asked; problem == nil {
-		l.until = asked.Add(leaseTime)
-	}
-	return problem
-}
-
-// checkTerm returns a *sweep.DeposedError if the term is over.
-func (l *lead) checkTerm(ctx context.Context, tx database.Tx) error {
-	now := sweep.DeposedError{Term: l.term}
-	err := tx.Query(ctx, func(row database.Row) error {
-		return row.Scan(&now.Now, &now.Leader)
-	}, `SELECT term, leader FROM cluster`)
-	if err == nil && now.Now != l.term {
-		err = &now
-	}
-	return err
-}
-
 // Resign implements sweep.Lead.
 func (l *lead) Resign(ctx context.Context) error {
-	l.stop()
-	<-l.done
+	l.cease(ctx)
 	l.end(l.Problem())
-	err := l.s.db.UpdateLead(ctx, database.Resign, func(tx database.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE cluster SET leader = '', expires_at = NULL WHERE term = $1`, l.term)
-		return err
-	})
+	err := l.s.db.Resign(ctx, l.term)
 	if l.lock != nil {
 		err = errors.Join(err, l.lock.Release(ctx))
 	}

@@ -102,8 +102,8 @@ const (
 const presenceVersion = 1
 
 const (
-	// A request to all workers waits up to allAnswers for the first answer and in all, and up to
-	// nextAnswer for each further one.
+	// A request to all workers waits up to allAnswers for the first answer and in all, and for each further one
+	// up to nextAnswer, or as long as the first one took.
 	allAnswers = 5 * time.Second
 	nextAnswer = 300 * time.Millisecond
 	// prefixAnswer replaces nextAnswer before a worker is controlled whose name only begins as
@@ -225,8 +225,12 @@ func (c *Client) ask(ctx context.Context, wait func([]WorkerStatus) time.Duratio
 	all, cancel := context.WithTimeout(ctx, c.answers)
 	defer cancel()
 	var workers []WorkerStatus
+	began, first := time.Now(), time.Duration(0)
 	for {
-		next, cancel := context.WithTimeout(all, wait(workers))
+		if len(workers) == 1 {
+			first = time.Since(began)
+		}
+		next, cancel := context.WithTimeout(all, max(wait(workers), first))
 		m, err := inbox.NextMsgWithContext(next)
 		cancel()
 		switch {

@@ -34,6 +34,13 @@ type Database interface {
 	Ask(ctx context.Context, text string, columns int, yield func(columns []string, row []any) error) error
 	// UpdateLead is Update for a step of a lead.
 	UpdateLead(ctx context.Context, step Step, do func(tx Tx) error) error
+	// Renew renews the lease of a term, which then lasts for a time from now; held is false if the term is over.
+	// It is one statement, so that it takes no longer than one answer of the database, waits for no other
+	// transaction of this process, and need not survive a crash of the server. If Dialect.Lock is set nothing is
+	// written, which could wait for a long transaction: nobody else leads as long as the leader has the lock.
+	Renew(ctx context.Context, term int64, last time.Duration) (held bool, err error)
+	// Resign ends the lease of a term if it is not over, likewise.
+	Resign(ctx context.Context, term int64) error
 	// Now is the time by the one clock that all who use the database share.
 	Now(ctx context.Context, tx Tx) (time.Time, error)
 	// Lock takes the database's one lock. If another process holds it the lock is nil, and
@@ -65,11 +72,6 @@ const (
 	// Takeover may begin a new term. It waits until no Fenced transaction is open, and ends
 	// those that take too long if the database allows it: their process may hang.
 	Takeover
-	// Renew renews the lease. It waits for no other transaction of this process if the
-	// database allows it, and need not survive a crash of the server.
-	Renew
-	// Resign is Renew for the end of a lead.
-	Resign
 )
 
 // Tx is a running transaction, of one goroutine.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sweep/coordinator/store/database"
@@ -26,9 +27,6 @@ var steps = []string{
 	database.Fenced: idleEnds + `; LOCK TABLE cluster IN ROW SHARE MODE`,
 	// A takeover waits no longer than a person would.
 	database.Takeover: idleEnds + `; SET LOCAL lock_timeout = '10s'`,
-	// A renewal need not wait for the server's disk.
-	database.Renew:  idleEnds + `; SET LOCAL synchronous_commit = off`,
-	database.Resign: idleEnds + `; SET LOCAL synchronous_commit = off`,
 }
 
 const (
@@ -59,7 +57,10 @@ func (d *Database) newLease(ctx context.Context, config *pgxpool.Config) (*pgxpo
 // excludeFirstVersion takes the lock of the leaders of the first version, so that none of them
 // that stands by begins to lead. If one holds the lock although the schema is newer, its session
 // is ended. Nothing else depends on the lock, and it may be lost with the connection.
-func (d *Database) excludeFirstVersion(ctx context.Context, t pgx.Tx) error {
+func (d *Database) excludeFirstVersion(ctx context.Context, t interface {
+	QueryRow(ctx context.Context, text string, args ...any) pgx.Row
+	Exec(ctx context.Context, text string, args ...any) (pgconn.CommandTag, error)
+}) error {
 	if d.excludes.Load() {
 		return nil
 	}
@@ -83,22 +84,48 @@ func (d *Database) UpdateLead(ctx context.Context, step database.Step, do func(d
 		pool = d.pool
 	}
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{BeginQuery: steps[step]}, func(t pgx.Tx) error {
-		if step == database.Takeover {
-			if err := d.lockLead(ctx, t); err != nil {
-				return err
-			}
+		if step == database.Fenced {
+			return do(tx{t, d})
 		}
-		err := do(tx{t, d})
-		switch {
-		case err != nil || step == database.Fenced:
+		if err := d.lockLead(ctx, t); err != nil {
 			return err
-		case step != database.Resign:
-			return d.excludeFirstVersion(ctx, t)
 		}
-		d.excludes.Store(false)
-		_, err = t.Exec(ctx, `SELECT pg_advisory_unlock_all()`)
-		return err
+		if err := do(tx{t, d}); err != nil {
+			return err
+		}
+		return d.excludeFirstVersion(ctx, t)
 	})
+}
+
+const (
+	// unsynced has the statement not wait for the server's disk.
+	unsynced = ` FROM (SELECT set_config('synchronous_commit', 'off', TRUE) OFFSET 0) AS unsynced`
+	renew    = `UPDATE cluster SET expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond'` + unsynced +
+		` WHERE term = $1`
+	// resign unlocks in the same message, which is why it has no argument.
+	resign = `UPDATE cluster SET leader = '', expires_at = NULL` + unsynced + ` WHERE term = %d;
+		SELECT pg_advisory_unlock_all()`
+)
+
+// Renew implements database.Database.
+func (d *Database) Renew(ctx context.Context, term int64, last time.Duration) (held bool, err error) {
+	conn, err := d.lease.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Release()
+	tag, err := conn.Exec(ctx, renew, term, last.Microseconds())
+	if held = tag.RowsAffected() > 0; held && err == nil {
+		err = d.excludeFirstVersion(ctx, conn)
+	}
+	return held, err
+}
+
+// Resign implements database.Database.
+func (d *Database) Resign(ctx context.Context, term int64) error {
+	d.excludes.Store(false)
+	_, err := d.lease.Exec(ctx, fmt.Sprintf(resign, term))
+	return err
 }
 
 // lockLead waits until no transaction of a leader is open, and ends those that take too long.

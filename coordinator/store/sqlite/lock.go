@@ -66,5 +66,22 @@ func (d *Database) UpdateLead(ctx context.Context, _ database.Step, do func(tx d
 	return d.Update(ctx, do)
 }
 
+// Renew implements database.Database.
+func (d *Database) Renew(ctx context.Context, term int64, _ time.Duration) (held bool, err error) {
+	err = d.View(ctx, func(tx database.Tx) error {
+		return tx.Query(ctx, func(row database.Row) error { return row.Scan(&held) },
+			`SELECT term = $1 FROM cluster`, term)
+	})
+	return held, err
+}
+
+// Resign implements database.Database.
+func (d *Database) Resign(ctx context.Context, term int64) error {
+	return d.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE cluster SET leader = '', expires_at = NULL WHERE term = $1`, term)
+		return err
+	})
+}
+
 // Now implements database.Database: all processes that use the file are on one host.
 func (d *Database) Now(context.Context, database.Tx) (time.Time, error) { return time.Now(), nil }

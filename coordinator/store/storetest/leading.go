@@ -267,6 +267,82 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		}
 	})
 
+	t.Run("SlowCheck", func(t *testing.T) { // one whose broker answers slowly renews its lease meanwhile
+		here := address(t)
+		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
+		defer cancel()
+		checks := make(chan struct{})
+		led, err := openStore(t, store.Connect, here).Lead(ctx, sweep.LeadOptions{Holder: "host 1",
+			Check: func(ctx context.Context) (int64, error) {
+				select {
+				case <-time.After(1200 * time.Millisecond):
+				case <-ctx.Done():
+					return 0, ctx.Err()
+				}
+				select {
+				case checks <- struct{}{}:
+				default: // before it leads, and at the end
+				}
+				return 0, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := openStore(t, store.Connect, here)
+		waiting, stop := context.WithCancel(ctx)
+		defer stop()
+		took := make(chan error, 1)
+		go func() {
+			_, err := other.Lead(waiting, sweep.LeadOptions{Holder: "host 2"})
+			took <- err
+		}()
+		for range 8 {
+			select {
+			case <-checks:
+			case err := <-took:
+				t.Fatalf("another one has taken the lead: %v", err)
+			case <-led.Lost():
+				t.Fatalf("the lead was lost: %v", led.Problem())
+			}
+		}
+		sweeptest.Until(t, "the leader to say that its check is slow", func() bool {
+			_, check := led.Pace()
+			return check >= 1200*time.Millisecond
+		})
+		stop()
+		if err := <-took; !errors.Is(err, context.Canceled) {
+			t.Errorf("the other one: %v", err)
+		}
+		if err := led.Resign(ctx); err != nil || led.Term() != 1 {
+			t.Errorf("term %d: %v", led.Term(), err)
+		}
+	})
+
+	t.Run("HungCheck", func(t *testing.T) { // one whose broker does not answer at all is replaced
+		here := address(t)
+		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
+		defer cancel()
+		var hangs atomic.Bool
+		first, err := openStore(t, store.Connect, here).Lead(ctx, sweep.LeadOptions{Holder: "host 1",
+			Check: func(ctx context.Context) (int64, error) {
+				if hangs.Load() {
+					<-ctx.Done()
+				}
+				return 0, ctx.Err()
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hangs.Store(true)
+		next := lead(t, ctx, connect(t, here), "host 2")
+		if next.Term() != 2 || first.Holds() {
+			t.Errorf("term %d, the first one's lease holds: %v", next.Term(), first.Holds())
+		}
+		if err := first.Resign(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+
 	t.Run("Restored", func(t *testing.T) { // a database that is older than what it is used with
 		l := connect(t, address(t))
 		l.known = 41
