@@ -158,30 +158,14 @@ func keepText(keep map[string]int64) string {
 	return "{" + strings.Join(list, ", ") + "}"
 }
 
-// open checks that a submission expands and that broker and database can hold it, in case its client
-// has not.
+// open checks a submission, in case its client has not.
 func open(submission *sweep.Submission) (*sweep.Grid, error) {
-	grid, err := sweep.NewGrid(&submission.Spec)
+	grid, err := submission.Check()
 	if err != nil {
-		return nil, fmt.Errorf("expanding the grid of %s: %w", submission.Spec.Name, err)
-	}
-	objective := submission.Spec.Select.Filled(&submission.Description).By
-	if submission.Spec.Race != nil {
-		objective = submission.Spec.Race.Filled(submission.Spec.Select, &submission.Description).By
-	}
-	if submission.Spec.ByResults() && objective == "" {
-		return nil, fmt.Errorf("expanding the grid of %s: method: bayes, halving and race need the metric that is to "+
-			"be small or large, as in metric: {name: loss, goal: minimize}", submission.Spec.Name)
-	}
-	if len(submission.Spec.Keep) > 0 && submission.Spec.Select.Filled(&submission.Description).By == "" {
-		return nil, fmt.Errorf("sweep %s: keep needs the metric by which trials are the best, as in select: {by: "+
-			"loss, goal: minimize}", submission.Spec.Name)
+		return nil, err
 	}
 	if err := wire.CheckToken("pool", submission.Spec.Pool); err != nil {
 		return nil, err
-	}
-	if err := submission.CheckNames(); err != nil {
-		return nil, fmt.Errorf("sweep %.40q: %w", submission.Spec.Name, err)
 	}
 	return grid, nil
 }

@@ -19,11 +19,17 @@ import (
 // store's.
 type expansionError struct{ error }
 
+// Unwrap returns what is wrong.
+func (e *expansionError) Unwrap() error { return e.error }
+
 // expand writes the next page of a sweep's trial rows, from the cursor of its first unfinished grid.
 // The store looks for results to reuse. known are the classes of the sweep's rows so far. Of a search by results a
 // page is a generation, and it is written when it has been chosen; of a sweep whose trials are stopped by the median
 // it is at most one.
-func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.ClassBacklog) (*schedule.Search, error) {
+func (s *scheduler) expand(ctx context.Context, a *activeSweep,
+	known []sweep.ClassBacklog) (progress *schedule.Search, err error) {
+	defer s.broken(a.record.ID, &err)
+	defer sweep.Catch(&err)
 	if err := s.recordRefused(ctx, a); err != nil {
 		return nil, err
 	}
@@ -36,9 +42,7 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.Cl
 			return nil, &expansionError{err}
 		}
 		points, size := a.grids[i].All(g.Cursor), int64(s.options.Page)
-		var progress *schedule.Search
 		var skips []policy.Point
-		var err error
 		if a.searches[i] != nil {
 			var chosen []policy.Point
 			if chosen, progress, err = s.generation(ctx, a, i, known); err != nil || chosen == nil {
@@ -87,6 +91,14 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep, known []sweep.Cl
 		return progress, s.recordRefused(ctx, a)
 	}
 	return nil, nil
+}
+
+// broken makes a panic while a sweep is expanded an error of that sweep, of which nothing is cached any more.
+func (s *scheduler) broken(id string, err *error) {
+	if panicked, is := errors.AsType[*sweep.PanicError](*err); is {
+		delete(s.active, id)
+		*err = &expansionError{panicked}
+	}
 }
 
 // numbered yields points with their indices, from one on.

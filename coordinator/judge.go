@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"sweep/coordinator/schedule"
 	"sweep/sweep"
 	"sweep/sweep/policy"
 	"sweep/sweep/wire"
@@ -66,7 +67,12 @@ func (j *judge) back(due map[string]bool) {
 func (r *reconciler) judgeDue(ctx context.Context) error {
 	due := r.judge.take()
 	for id := range due {
-		if err := r.judgeSweep(ctx, id); err != nil && !errors.Is(err, sweep.ErrNotFound) {
+		err := r.judgeSweep(ctx, id)
+		if panicked, is := errors.AsType[*sweep.PanicError](err); is {
+			r.facts.add(schedule.Broken{Sweep: id, Err: panicked})
+			err = nil
+		}
+		if err != nil && !errors.Is(err, sweep.ErrNotFound) {
 			r.judge.back(due)
 			return err
 		}
@@ -101,7 +107,8 @@ func (r *reconciler) stoppingOf(ctx context.Context, id string) (*sweep.Stopping
 const mostRules = 1000
 
 // judgeSweep decides about the running trials of a sweep.
-func (r *reconciler) judgeSweep(ctx context.Context, id string) error {
+func (r *reconciler) judgeSweep(ctx context.Context, id string) (err error) {
+	defer sweep.Catch(&err)
 	rule, err := r.stoppingOf(ctx, id)
 	if err != nil || rule == nil {
 		return err

@@ -215,6 +215,9 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 		err = wrap(err, "recording %d trials that are too large", len(events))
 	case schedule.Suspend:
 		s.log.Error("paused a sweep that cannot be expanded", "sweep", a.Sweep, "error", a.Err)
+		if panicked, is := errors.AsType[*sweep.PanicError](a.Err); is {
+			s.log.Error("the stack of the fault", "sweep", a.Sweep, "stack", panicked.Stack)
+		}
 		err = wrap(s.store.Suspend(ctx, a.Sweep, a.Err.Error()), "pausing sweep %s", a.Sweep)
 	case schedule.Exhaust:
 		s.log.Info("paused a sweep", "sweep", a.Sweep, "reason", a.Reason)
@@ -276,6 +279,31 @@ func (s *scheduler) continueTrials(ctx context.Context, id string, jobs []wire.J
 	return nil
 }
 
+// takeJobs marks up to share trials of a class as queued, and returns them with their jobs.
+func (s *scheduler) takeJobs(ctx context.Context, id string, class, share int) (jobs []wire.Job, marked []sweep.TrialID,
+	err error) {
+	defer sweep.Catch(&err)
+	active, err := s.sweep(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	trials, err := s.store.TakePending(ctx, id, class, share)
+	if err != nil {
+		return nil, nil, wrap(err, "taking pending trials of sweep %s", id)
+	}
+	for i := range trials {
+		marked = append(marked, trials[i].TrialID)
+	}
+	for i := range trials {
+		stop, err := s.rule(ctx, active, trials[i].Index)
+		if err != nil {
+			return nil, marked, err
+		}
+		jobs = append(jobs, active.job(trials[i], stop))
+	}
+	return jobs, marked, s.continueTrials(ctx, id, jobs)
+}
+
 // dispatch marks trials as queued and has their jobs published.
 func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule.Fact, error) {
 	began := time.Now()
@@ -290,28 +318,17 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 	taken := map[class][]wire.Job{}
 	var unused []sweep.TrialID
 	for from, share := range shares {
-		active, err := s.sweep(ctx, from.sweep)
-		var trials []sweep.Trial
-		if err == nil {
-			trials, err = s.store.TakePending(ctx, from.sweep, from.class, share)
-			err = wrap(err, "taking pending trials of sweep %s", from.sweep)
+		jobs, trials, err := s.takeJobs(ctx, from.sweep, from.class, share)
+		if panicked, is := errors.AsType[*sweep.PanicError](err); is {
+			delete(s.active, from.sweep)
+			s.answers = append(s.answers, schedule.Broken{Sweep: from.sweep, Err: panicked, Unused: trials})
+			continue
 		}
+		unused = append(unused, trials...)
 		if err != nil {
 			return schedule.Failed{Err: err, Unused: unused}, err
 		}
-		for i := range trials {
-			unused = append(unused, trials[i].TrialID)
-		}
-		for i := range trials {
-			stop, err := s.rule(ctx, active, trials[i].Index)
-			if err != nil {
-				return schedule.Failed{Err: err, Unused: unused}, err
-			}
-			taken[from] = append(taken[from], active.job(trials[i], stop))
-		}
-		if err := s.continueTrials(ctx, from.sweep, taken[from]); err != nil {
-			return schedule.Failed{Err: err, Unused: unused}, err
-		}
+		taken[from] = jobs
 	}
 	done := schedule.Done{Action: a}
 	jobs := map[schedule.Queue][]wire.Job{}

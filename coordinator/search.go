@@ -91,10 +91,12 @@ func (s *scheduler) generation(ctx context.Context, a *activeSweep, ordinal int,
 
 // choose returns the trials that follow the first from trials of a grid; none if one of these has been retried
 // meanwhile.
-func (s *scheduler) choose(ctx context.Context, own *search, id string, first, from int64) ([]policy.Point, error) {
+func (s *scheduler) choose(ctx context.Context, own *search, id string, first,
+	from int64) (points []policy.Point, err error) {
+	defer sweep.Catch(&err)
 	trials, objective := make([]policy.Trial, 0, from), own.policy.Objective()
 	ended := true
-	err := s.store.Rows(ctx, id, first, first+from, func(row *sweep.TrialRow) error {
+	err = s.store.Rows(ctx, id, first, first+from, func(row *sweep.TrialRow) error {
 		trial := policy.Trial{Value: math.NaN()}
 		if row.State == sweep.Skipped {
 			trial.Skipped = row.Skipped
@@ -121,7 +123,7 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first, f
 	if err != nil || !ended {
 		return nil, wrap(err, "reading the results of sweep %s", id)
 	}
-	points, err := own.policy.Next(ctx, trials)
+	points, err = own.policy.Next(ctx, trials)
 	if err == nil && len(points) == 0 {
 		err = &expansionError{fmt.Errorf("the search ends at trial %d, before those that were counted at its "+
 			"submission; was it submitted by another version of the program?", from)}

@@ -77,6 +77,9 @@ func (d *Distribution) check(parameter string) error {
 	if d.Step < 0 {
 		return refused(parameter, "q must be above 0")
 	}
+	if d.Step != 0 && math.IsInf(d.reach()/d.Step, 0) {
+		return refused(parameter, "q is too small for its values")
+	}
 	const exact = 1 << 53
 	if d.Integer && (d.Step < 1 || d.Step != math.Trunc(d.Step) || math.Abs(d.reach()) > exact) {
 		return refused(parameter, "its integers must be multiples of an integer q, up to 2^53")

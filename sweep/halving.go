@@ -20,10 +20,12 @@ type Halving struct {
 	Cohort int64 `json:"cohort"`
 }
 
-// DefaultEta is that of Halving and Hyperband; MostHalving bounds its trials, all of which are read for each rung.
+// DefaultEta is that of Halving and Hyperband; MostHalving bounds its trials, all of which are read for each rung, and
+// MostRungs its rungs, which is more than halvings of the largest whole number have.
 const (
 	DefaultEta  = 3
 	MostHalving = 100_000
+	MostRungs   = 64
 )
 
 // NewHalving returns the halving from some value of a parameter to another. A cohort of 0 takes the
@@ -83,8 +85,13 @@ func newHalvedGrid(spec *Spec) (*Grid, error) {
 	case len(spec.Keep) > 0:
 		return nil, refused("goes with no keep: trials of the next rung continue from the checkpoints of the one " +
 			"before")
-	case h.Eta < 2 || len(h.Rungs) < 2 || h.Rungs[0] < 1 || !slices.IsSorted(h.Rungs):
+	case h.Eta < 2 || len(h.Rungs) < 2 || h.Rungs[0] < 1 || !slices.IsSorted(h.Rungs) ||
+		len(slices.Compact(slices.Clone(h.Rungs))) < len(h.Rungs):
 		return nil, refused("needs two rungs or more, each with more %s than the one before", h.Parameter)
+	case len(h.Rungs) > MostRungs:
+		return nil, refused("at most %d rungs, not %d", MostRungs, len(h.Rungs))
+	case h.Cohort > mostValues:
+		return nil, refused("a cohort has at most %d points, not %d", int64(mostValues), h.Cohort)
 	case h.Cohort < h.Eta:
 		return nil, refused("a cohort needs %d points or more, not %d: the best of %d is in the next rung", h.Eta,
 			h.Cohort, h.Eta)
@@ -102,7 +109,7 @@ func newHalvedGrid(spec *Spec) (*Grid, error) {
 			case p.Name == h.Parameter && spec.Axes[i].Len() > 1:
 				return nil, refused("%s has %d values: give it the largest one alone", h.Parameter, spec.Axes[i].Len())
 			case p.Name == SeedParameter && i == len(spec.Axes)-1 && (spec.Random == nil || spec.Random.Replicated):
-				l.replicates = spec.Axes[i].Len()
+				l.replicates = base.axes[i].length
 			}
 		}
 	}

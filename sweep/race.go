@@ -75,6 +75,8 @@ func (g *Grid) checkRace(spec *Spec) error {
 			"has %d; set replicates to %d or more", r.Confidence, r.Replicates(), seeds, r.Replicates()+1)
 	case g.axes[0].constrained || g.axes[0].conditional:
 		return refused("each grid point needs the same replicates: remove seed from when and exclude")
+	case seeds != g.axes[0].length:
+		return refused("each replicate needs a seed of its own: remove equal values of seed")
 	case seeds > MostReplicates:
 		return refused("points have at most %d replicates, not %d", MostReplicates, seeds)
 	case g.total > MostRace:

@@ -38,6 +38,10 @@ const (
 	// a time that grows with those before.
 	MostBatch = 1000
 	MostBayes = 10_000
+	// MostChoices bounds the values of all lists and zipped parameters of a search by results, and mostProbabilities
+	// what is estimated of them: one number for each at each point.
+	MostChoices       = 100_000
+	mostProbabilities = 20_000_000
 )
 
 // ErrEndless says that a search that draws its points has no end: Spec.Cap gives it one.
@@ -91,6 +95,8 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 		return nil, ErrEndless
 	case len(spec.Exclude) > 0:
 		return nil, fmt.Errorf("exclude %w", ErrExcluded)
+	case spec.Random.Replicated && len(spec.Axes[len(spec.Axes)-1].Parameters) > 1:
+		return nil, refused(spec.Axes[len(spec.Axes)-1].Parameters[0].Name, "is zipped, and replicates vary one parameter")
 	}
 	s := &sampler{seed: uint64(spec.Random.Seed), order: order, conditions: map[string][]Match{}, replicates: 1}
 	for _, c := range spec.Conditions {
@@ -130,7 +136,16 @@ func (s *sampler) checkBayes(spec *Spec) error {
 		return fmt.Errorf("a search by results has at most %d trials, and run_cap is %d: lower it, or write method: "+
 			"random", MostBayes, spec.Cap)
 	}
+	points, choices := (spec.Cap-1)/s.replicates+1, int64(0)
 	for _, axis := range spec.Axes {
+		if axis.Parameters[0].Values.List != nil || len(axis.Parameters) > 1 {
+			choices += min(axis.Len(), MostChoices+1)
+		}
+		if choices > MostChoices || choices*points > mostProbabilities {
+			return refused(axis.Parameters[0].Name, "its values, and those of other lists and zipped parameters, are "+
+				"too many for a search by results with %d points: it estimates a probability of each for each point; "+
+				"give a range, or write method: random", points)
+		}
 		for _, p := range axis.Parameters {
 			if d := p.Values.Distribution; d != nil && d.logarithmic() && d.Step != 0 && !(d.least() > d.Step/2) {
 				return refused(p.Name, "its smallest value is %v, and must be above q/2: a search by results is over "+

@@ -168,10 +168,13 @@ func (v Values) Index(value any) int64 {
 
 // check refuses values without a canonical form and ranges that repeat values.
 func (v Values) check(parameter string) error {
-	if v.Distribution != nil {
+	switch {
+	case v.Range != nil && v.Distribution != nil, len(v.List) > 0 && (v.Range != nil || v.Distribution != nil),
+		v.Weights != nil && (v.Range != nil || v.Distribution != nil):
+		return refused(parameter, "has its values in several ways: a list, a range or a distribution is one")
+	case v.Distribution != nil:
 		return v.Distribution.check(parameter)
-	}
-	if v.Range == nil {
+	case v.Range == nil:
 		if err := v.checkWeights(parameter); err != nil {
 			return err
 		}
@@ -186,7 +189,8 @@ func (v Values) check(parameter string) error {
 	const exact = 1 << 53
 	last := r.Start + float64(r.Count-1)*r.Step
 	switch {
-	case math.IsNaN(last) || math.IsInf(last, 0) || math.IsNaN(r.Divisor) || math.IsInf(r.Divisor, 0):
+	case math.IsNaN(last) || math.IsInf(last, 0) || math.IsNaN(r.Divisor) || math.IsInf(r.Divisor, 0),
+		r.Divisor != 0 && (math.IsInf(r.Start/r.Divisor, 0) || math.IsInf(last/r.Divisor, 0)):
 		return refused(parameter, "its range is not finite")
 	case r.Integer && (r.Divisor != 0 || r.Start != math.Trunc(r.Start) || r.Step != math.Trunc(r.Step) ||
 		math.Abs(r.Start) > exact || math.Abs(last) > exact || math.Abs(r.Step) > exact):

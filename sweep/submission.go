@@ -1,9 +1,6 @@
 package sweep
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // SweepState is the state of a whole sweep.
 type SweepState string
@@ -58,7 +55,10 @@ func (s *Submission) Requirement(key string) Requirement {
 		r.Dataset, r.DatasetDigest = key, digest
 	}
 	if script := s.Spec.Script; script != nil {
-		r.Program = cmp.Or(script.Program, script.Command[0])
+		r.Program = script.Program
+		if r.Program == "" && len(script.Command) > 0 {
+			r.Program = script.Command[0]
+		}
 	}
 	if r.Memory == 0 {
 		r.Memory = s.Bytes[key]

@@ -93,6 +93,14 @@ type Failed struct {
 	Unused []sweep.TrialID
 }
 
+// Broken says that a decision about a sweep failed by its own fault, as another attempt would: the sweep is paused.
+// Unused are as those of Failed.
+type Broken struct {
+	Sweep  string
+	Err    error
+	Unused []sweep.TrialID
+}
+
 // Uncertain says that the lease has expired and that another coordinator may lead.
 type Uncertain struct{ Err error }
 
@@ -248,6 +256,11 @@ func (f Failed) apply(s *State) {
 	s.jobless = append(s.jobless, f.Unused...)
 	s.pause = NextPause(s.pause)
 	s.failed(f.Err, s.pause)
+}
+
+func (f Broken) apply(s *State) {
+	s.jobless = append(s.jobless, f.Unused...)
+	s.do(Suspend{f.Sweep, f.Err})
 }
 
 func (f Uncertain) apply(s *State) { s.failed(f.Err, uncertainPause) }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,7 +122,10 @@ func (w *world) events() map[string]func(*rapid.T) {
 			mode := rapid.SampledFrom([]string{"", "", "hangs", "refuses", "breaks"}).Draw(t, "mode")
 			w.setBroker(rapid.SampledFrom(pools).Draw(t, "pool"), mode)
 		},
-		"database":  func(t *rapid.T) { w.down = rapid.Bool().Draw(t, "down") && rapid.Bool().Draw(t, "really") },
+		"database": func(t *rapid.T) { w.down = rapid.Bool().Draw(t, "down") && rapid.Bool().Draw(t, "really") },
+		"broken": sweeps(func(_ *rapid.T, id string) {
+			w.tell(Broken{Sweep: id, Err: errors.New("index out of range")})
+		}),
 		"uncertain": func(*rapid.T) { w.tell(Uncertain{fmt.Errorf("the lease has run out")}) },
 		"time":      func(t *rapid.T) { w.pass(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second) },
 	}

@@ -360,7 +360,9 @@ func (w *world) databases(a Action, failed bool) Fact {
 			w.putBack(h.TrialID)
 		}
 	case Suspend:
-		w.sweeps[a.Sweep].State = sweep.SweepPaused
+		if s := w.sweeps[a.Sweep]; s.State == sweep.SweepActive {
+			s.State = sweep.SweepPaused
+		}
 	case Halt:
 		w.sweeps[a.Sweep].State = sweep.SweepPaused
 	case Exhaust:

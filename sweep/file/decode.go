@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -204,7 +205,7 @@ func (d *decoder) decode(data []byte) {
 		return
 	}
 	d.describeScript()
-	if err := d.file.Spec.CheckNames(); err != nil {
+	if err := cmp.Or(d.file.Spec.CheckNames(), d.file.Spec.Check()); err != nil {
 		d.add(d.file.locate(err))
 		return
 	}

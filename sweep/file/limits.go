@@ -8,14 +8,8 @@ import (
 	"sweep/sweep"
 )
 
-// Bounds of limits.
-const (
-	maxAttempts = 1000
-	maxPoints   = 1_000_000
-	maxBudget   = 1_000_000_000
-
-	maxErrorsInRow = 1_000_000
-)
+// maxBudget bounds the trials of a budget.
+const maxBudget = 1_000_000_000
 
 // duration reads a duration.
 func (d *decoder) duration(n *yaml.Node, path, text string) time.Duration {
@@ -73,16 +67,16 @@ func (d *decoder) decodeLimits() {
 			}
 			limits.Timeout = d.duration(e.value, path, text)
 		case "attempts":
-			attempts, _ := d.integer(e.value, path, 1, maxAttempts)
+			attempts, _ := d.integer(e.value, path, 1, sweep.MostAttempts)
 			limits.Attempts = int(attempts)
 		case "losses":
-			losses, _ := d.integer(e.value, path, 1, maxAttempts)
+			losses, _ := d.integer(e.value, path, 1, sweep.MostAttempts)
 			limits.Losses = int(losses)
 		case "errors":
-			most, _ := d.integer(e.value, path, 0, maxErrorsInRow)
+			most, _ := d.integer(e.value, path, 0, sweep.MostErrors)
 			limits.Errors = int(most)
 		case "points":
-			points, _ := d.integer(e.value, path, 2, maxPoints)
+			points, _ := d.integer(e.value, path, 2, sweep.MostCurvePoints)
 			limits.Points = int(points)
 		case "artifact":
 			limits.Artifact = d.size(e.value, path)

@@ -260,15 +260,15 @@ func limitsSchema() object {
 	return object{
 		"timeout": documented(object{"type": "string", "pattern": durationPattern},
 			"How long an execution may take, as in 90s, 10m, 1h30m."),
-		"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
+		"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostAttempts,
 			"default": sweep.DefaultAttempts}, "How many executions may fail by the trial's own fault."),
-		"losses": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
+		"losses": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostAttempts,
 			"default": sweep.DefaultLosses}, "How many executions may lose their worker; raise it on preemptible "+
 			"machines."),
-		"errors": documented(object{"type": "integer", "minimum": 0, "maximum": maxErrorsInRow,
+		"errors": documented(object{"type": "integer", "minimum": 0, "maximum": sweep.MostErrors,
 			"default": sweep.DefaultErrors}, "How many trials in a row may fail with the same error, numbers and "+
 			"paths aside, before the sweep is paused; 0 never pauses it."),
-		"points": documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints,
+		"points": documented(object{"type": "integer", "minimum": 2, "maximum": sweep.MostCurvePoints,
 			"default": sweep.DefaultPoints}, "How many samples of a curve are kept. Of a longer one, the smallest "+
 			"and the largest of every few samples and the last one are kept."),
 		"artifact": documented(object{"type": "string", "default": "1GiB"}, "The largest size of an "+

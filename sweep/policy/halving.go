@@ -61,8 +61,12 @@ func (h *Halving) from(trials int64) int {
 // Next returns the generation after some trials, which are all before it.
 func (h *Halving) Next(ctx context.Context, trials []Trial) ([]Point, error) {
 	var next []Point
+	first := h.from(int64(len(trials)))
+	if first < len(h.blocks) && h.blocks[first].First != int64(len(trials)) {
+		return nil, fmt.Errorf("%d trials end within a rung, which is written as a whole", len(trials))
+	}
 	generation := h.Generation(int64(len(trials)))
-	for i := h.from(int64(len(trials))); i < len(h.blocks) && h.blocks[i].Generation == generation; i++ {
+	for i := first; i < len(h.blocks) && h.blocks[i].Generation == generation; i++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

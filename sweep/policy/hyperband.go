@@ -49,7 +49,7 @@ func Hyperband(rule *sweep.Stopping, trials []Marked) (stops []Decision) {
 	}
 	for t := range trials {
 		trial := &trials[t]
-		last := len(trial.Values) - 1
+		last := min(len(trial.Values), len(h.Bands)) - 1 // there are more only of a worker that has other bands
 		if !trial.Running || last < 0 {
 			continue
 		}

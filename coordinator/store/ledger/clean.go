@@ -86,13 +86,18 @@ func cleanArtifacts(artifacts []sweep.Artifact) []sweep.Artifact {
 	return clean
 }
 
-// cleanMarks returns marks that can be stored.
+// cleanMarks returns marks that can be stored, with a value for each position at most.
 func cleanMarks(m *sweep.Marks) *sweep.Marks {
 	c := *m
 	c.Metric, c.Bands, c.Best = cleanText(m.Metric), cleanText(m.Bands), float32(finite(float64(m.Best)))
 	c.Values = slices.DeleteFunc(slices.Clone(m.Values), func(v float32) bool {
 		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
 	})
+	most := sweep.MostMarks
+	if m.Bands != "" {
+		most = min(most, len(strings.Fields(m.Bands)))
+	}
+	c.Values = c.Values[:min(len(c.Values), most)]
 	return &c
 }
 
