@@ -38,12 +38,13 @@ func addChanger[In, Out any](server *mcp.Server, name, description string,
 	closed, destroys := false, name == "cancel"
 	mcp.AddTool(server, &mcp.Tool{Name: name, Description: description,
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &destroys, OpenWorldHint: &closed}},
-		func(ctx context.Context, request *mcp.CallToolRequest, in In) (*mcp.CallToolResult, *Out, error) {
+		func(ctx context.Context, request *mcp.CallToolRequest, in In) (_ *mcp.CallToolResult, out *Out, err error) {
+			defer sweep.Catch(&err)
 			who := ""
 			if p := request.Session.InitializeParams(); p != nil && p.ClientInfo != nil && p.ClientInfo.Name != "" {
 				who = fmt.Sprintf("%.100q", strings.TrimSpace(p.ClientInfo.Name+" "+p.ClientInfo.Version))
 			}
-			out, err := answer(ctx, who, &in)
+			out, err = answer(ctx, who, &in)
 			return nil, out, err
 		})
 }

@@ -33,7 +33,8 @@ func addTemplate(server *mcp.Server, prefix, name, description, mediaType string
 	read func(ctx context.Context, name string) (string, error)) {
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: prefix + "{name}", Name: name, Description: description, MIMEType: mediaType,
-	}, func(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	}, func(ctx context.Context, request *mcp.ReadResourceRequest) (_ *mcp.ReadResourceResult, err error) {
+		defer sweep.Catch(&err)
 		uri := request.Params.URI
 		text, err := read(ctx, strings.TrimPrefix(uri, prefix))
 		if errors.Is(err, sweep.ErrNotFound) {

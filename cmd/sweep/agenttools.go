@@ -49,8 +49,9 @@ func addReader[In, Out any](server *mcp.Server, name, description string,
 	closed := false
 	mcp.AddTool(server, &mcp.Tool{Name: name, Description: description,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed}},
-		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, *Out, error) {
-			out, err := answer(ctx, &in)
+		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (_ *mcp.CallToolResult, out *Out, err error) {
+			defer sweep.Catch(&err)
+			out, err = answer(ctx, &in)
 			return nil, out, err
 		})
 }

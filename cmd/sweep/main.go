@@ -47,14 +47,23 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := run(ctx, root)
 	if err == nil {
 		return 0
+	}
+	if panicked, is := errors.AsType[*sweep.PanicError](err); is {
+		fmt.Fprintln(stderr, panicked.Stack)
 	}
 	if !errors.Is(err, errSilent) {
 		fmt.Fprintln(stderr, "sweep:", err)
 	}
 	return exitCode(err)
+}
+
+// run runs a command, whose panic is its error.
+func run(ctx context.Context, root *cobra.Command) (err error) {
+	defer sweep.Catch(&err)
+	return root.ExecuteContext(ctx)
 }
 
 // errSilent marks errors whose message has been printed already.

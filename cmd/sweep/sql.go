@@ -54,6 +54,9 @@ Exit codes: 0 done, 1 the database rejects the statement.`,
 // explainColumn adds to an error about an unknown column, or about t, where parameters and metrics have
 // columns.
 func explainColumn(err error, of string) error {
+	if err == nil {
+		return nil
+	}
 	unknown := slices.ContainsFunc([]string{"no such column", "no such table: t ", "(SQLSTATE 42703)",
 		`relation "t" does not exist`}, func(text string) bool { return strings.Contains(err.Error(), text) })
 	if of != "" || !unknown {

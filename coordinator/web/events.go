@@ -139,6 +139,7 @@ func (s *Server) poll() {
 // changes returns what has changed of the unfinished sweeps, and of those that were unfinished
 // before.
 func (s *Server) changes(ctx context.Context) (list []event, err error) {
+	defer sweep.Catch(&err)
 	records, err := s.options.Store.Sweeps(ctx, sweep.SweepActive, sweep.SweepWaiting, sweep.SweepPaused)
 	if err != nil {
 		return nil, err

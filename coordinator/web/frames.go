@@ -272,6 +272,7 @@ func (f *frames) edited(id string) {
 // and after a retry those that failed or were cancelled. It reports whether the sweep
 // had ended.
 func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err error) {
+	defer sweep.Catch(&err)
 	record, err := s.options.Store.Sweep(ctx, w.id)
 	if err != nil {
 		return false, err

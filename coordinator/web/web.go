@@ -219,7 +219,7 @@ func bad(err error) error { return &requestError{http.StatusBadRequest, err.Erro
 // handle answers errors in the form that all have: {"error": "…"}.
 func (s *Server) handle(do func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		err := do(w, r)
+		err := guarded(do, w, r)
 		if err == nil || r.Context().Err() != nil {
 			return
 		}
@@ -236,11 +236,20 @@ func (s *Server) handle(do func(w http.ResponseWriter, r *http.Request) error) h
 			status = http.StatusGone
 		default:
 			s.log.Warn("dashboard: a request failed", "path", r.URL.Path, "error", err)
+			if panicked, is := errors.AsType[*sweep.PanicError](err); is {
+				s.log.Error("the stack of the fault", "path", r.URL.Path, "stack", panicked.Stack)
+			}
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()}) // who asked may be gone
 	}
+}
+
+// guarded calls do, whose panic is an error of its request.
+func guarded(do func(w http.ResponseWriter, r *http.Request) error, w http.ResponseWriter, r *http.Request) (err error) {
+	defer sweep.Catch(&err)
+	return do(w, r)
 }
 
 func writeJSON(w http.ResponseWriter, value any) error {

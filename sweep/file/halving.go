@@ -86,6 +86,9 @@ func (d *decoder) largest(name string, where position) (int64, bool) {
 	var value any
 	if p := d.file.declared[name]; p != nil {
 		where = p.where
+		if p.values.Len() == 0 { // its values are wrong, which has been said
+			return 0, false
+		}
 		if p.values.Len() > 1 || p.values.Distribution != nil {
 			d.fail(where, p.path, "halving varies this parameter: give it the largest value alone")
 			return 0, false

@@ -1,8 +1,13 @@
 package file
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"sweep/sweep"
 )
 
 // A trainer must report the metric while it trains.
@@ -19,5 +24,38 @@ func TestStoppingNeedsSteps(t *testing.T) {
 	_, err = Decode("x.yaml", text, Options{Description: d})
 	if err == nil || !strings.Contains(err.Error(), "; no metric of it has steps") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A key with a typo is an error, or has none, and never ends the program.
+func TestTypos(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := regexp.MustCompile(`[a-z_]+:|: [^ ,}\n]+`)
+	for _, name := range names {
+		if strings.Contains(name, "many") || strings.Contains(name, "laughs") {
+			continue // they take long
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, _, _ := strings.Cut(string(text), dashes+"\n")
+		for _, at := range key.FindAllStringIndex(input, -1) {
+			for _, typo := range []string{input[:at[0]] + "x" + input[at[0]:], input[:at[0]+2] + input[at[1]:]} {
+				for _, d := range []*sweep.Description{nil, toy()} {
+					func() {
+						defer func() {
+							if r := recover(); r != nil {
+								t.Errorf("%s: %v in\n%s", name, r, typo)
+							}
+						}()
+						_, _ = Decode("x.yaml", []byte(typo), Options{Description: d}) // it may be good
+					}()
+				}
+			}
+		}
 	}
 }

@@ -246,6 +246,9 @@ func (s *Control) answer(r micro.Request) {
 			err = errStopping
 		}
 		s.wire.log.Debug("request failed", "operation", name, "error", err)
+		if panicked, is := errors.AsType[*sweep.PanicError](err); is {
+			s.wire.log.Error("a request failed", "operation", name, "error", err, "stack", panicked.Stack)
+		}
 		last.Data = encodeFault(err)
 		last.Header[micro.ErrorHeader], last.Header[micro.ErrorCodeHeader] = []string{oneLine(err)}, []string{"500"}
 	}
@@ -271,7 +274,8 @@ func clientVersion(r micro.Request) (int, error) {
 }
 
 // perform reads a request and writes the values of its answer.
-func (s *Control) perform(ctx context.Context, name string, r micro.Request, out *partWriter) error {
+func (s *Control) perform(ctx context.Context, name string, r micro.Request, out *partWriter) (err error) {
+	defer sweep.Catch(&err)
 	do := operations[name]
 	if do == nil {
 		return fmt.Errorf("this coordinator knows no operation %q", name)

@@ -33,8 +33,9 @@ type backend struct {
 	calls []string
 	// keys are those of submissions.
 	keys []string
-	// fail, if set, is the answer to everything.
-	fail error
+	// fail, if set, is the answer to everything; panics has everything panic.
+	fail   error
+	panics bool
 	// deposed says that it does not lead.
 	deposed atomic.Bool
 	// rows of every list, and how many were taken.
@@ -57,6 +58,9 @@ func (b *backend) call(ctx context.Context, format string, args ...any) error {
 	b.mu.Lock()
 	b.calls = append(b.calls, fmt.Sprintf(format, args...))
 	b.mu.Unlock()
+	if b.panics {
+		panic("no such index")
+	}
 	if b.hold != nil {
 		select {
 		case <-b.hold:
@@ -504,6 +508,19 @@ func TestReadingEndsEarly(t *testing.T) {
 		t.Errorf("Query whose context ends: %v", err)
 	}
 	over()
+}
+
+// A panic is an error of its request alone.
+func TestPanicIsAnAnswer(t *testing.T) {
+	b := &backend{panics: true}
+	c, _ := serve(t, wiretest.Start(t), b)
+	if err := c.Pause(t.Context(), "s"); err == nil || !strings.Contains(err.Error(), "please report it: no such index") {
+		t.Errorf("error %v", err)
+	}
+	b.panics = false
+	if err := c.Pause(t.Context(), "s"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestErrorsKeepTextAndType(t *testing.T) {
