@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -150,7 +151,7 @@ func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *t
 		for until < len(told.points) && sameNames(told.points[from].Parameters, told.points[until].Parameters) {
 			until++
 		}
-		submission, replicates, err := told.submission(&record.Grids[0].Submission, from, until)
+		submission, replicates, err := told.submission(record.ID, &record.Grids[0].Submission, from, until)
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,10 @@ func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *t
 // repeated fails unless the sweep has the same points from a trial on.
 func (t *told) repeated(record *sweep.SweepRecord, key string, first int64) error {
 	for i := range record.Grids {
-		if g := &record.Grids[i]; g.First == first && g.Submission.Key == key {
+		// Earlier programs had keys without the sweep.
+		own := record.Grids[i].Submission.Key
+		if record.Grids[i].First == first && strings.Replace(own, "told-"+record.ID+"-", "told-", 1) ==
+			strings.Replace(key, "told-"+record.ID+"-", "told-", 1) {
 			return nil
 		}
 	}
@@ -262,7 +266,7 @@ func (t *told) fill(first *sweep.Submission) error {
 
 // submission is the extension with some of the points, which have the same parameters, and the number of their
 // replicates.
-func (t *told) submission(first *sweep.Submission, from, until int) (*sweep.Submission, int64, error) {
+func (t *told) submission(id string, first *sweep.Submission, from, until int) (*sweep.Submission, int64, error) {
 	extension := *first
 	spec := &extension.Spec
 	points, key, replicates := sweep.Axis{}, sha256.New(), int64(1)
@@ -289,6 +293,6 @@ func (t *told) submission(first *sweep.Submission, from, until int) (*sweep.Subm
 		_, _ = key.Write(append(canonical, '\n')) // a hash takes everything
 	}
 	extension.Source, extension.Flops = "", 0
-	extension.Key = fmt.Sprintf("told-%d-%s", t.from, hex.EncodeToString(key.Sum(nil)[:16]))
+	extension.Key = fmt.Sprintf("told-%s-%d-%s", id, t.from, hex.EncodeToString(key.Sum(nil)[:16]))
 	return &extension, replicates, nil
 }

@@ -48,6 +48,15 @@ func TestTellAndAsk(t *testing.T) {
 	if got := ask(); len(got) != 2 {
 		t.Fatalf("%d results of the first trials", len(got))
 	}
+	// Another sweep may be told the same points.
+	c.submit(write(t, dir, "other.yaml", strings.Replace(toldTrialsFile, "name: own", "name: other", 1)))
+	same := write(t, dir, "same.jsonl", "{\"x\": 0.0, \"y\": 0}\n")
+	for range 2 {
+		if stdout, stderr, code := c.output("tell", "other", same, "--from", "2"); stdout != "{\"index\":2,\"trials\":2}\n" ||
+			code != 0 {
+			t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+		}
+	}
 	from := 2
 	for round := range 3 {
 		points := write(t, dir, fmt.Sprint(round, ".jsonl"),

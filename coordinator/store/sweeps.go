@@ -43,7 +43,7 @@ func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Su
 		if spec.Budget != nil {
 			t.insertBudget(number, spec.Budget)
 		}
-		t.insertGrid(number, 0, 0, submission, points)
+		t.insertGrid(number, 0, 0, submission, submission.Key, points)
 		t.describeMetrics(newComparison(number, submission))
 		t.finish(number)
 	})
@@ -88,8 +88,9 @@ func (t *transaction) encode(value any) string {
 	return string(text)
 }
 
-// insertGrid writes a grid and the data sets that its submitter saw.
-func (t *transaction) insertGrid(number int64, ordinal int, first int64, submission *sweep.Submission, points int64) {
+// insertGrid writes a grid, which answers the request with a key, and the data sets that its submitter saw.
+func (t *transaction) insertGrid(number int64, ordinal int, first int64, submission *sweep.Submission, key string,
+	points int64) {
 	if points < 0 {
 		t.fail(fmt.Errorf("a grid of %d points", points))
 	}
@@ -102,7 +103,7 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 		t.encodeArtifacts(submission.Spec.Artifacts), t.now)
 	t.run(`UPDATE sweeps SET canary = $1, most_errors = $2 WHERE sweep_no = $3`,
 		submission.Spec.Canary && points > sweep.CanaryPoints-first, max(submission.Spec.Limits.Errors, 0), number)
-	t.answer(submission.Key, number, ordinal)
+	t.answer(key, number, ordinal)
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
 	const columns = "sweep_no, ordinal, dataset_key, digest"
 	t.insert("datasets", database.Rows(len(keys), columns, func(i int, row []any) []any {
@@ -115,11 +116,17 @@ func (s *Store) AddGrid(ctx context.Context, id string, submission *sweep.Submis
 	points int64) (sweep.GridRecord, error) {
 	grid := sweep.GridRecord{Submission: *submission, Points: points}
 	err := s.updateSweep(ctx, "extend", id, func(t *transaction, number int64) {
-		if other, ordinal, repeated := t.repeated(submission.Key); repeated {
+		key := submission.Key
+		other, ordinal, repeated := t.repeated(key)
+		if repeated && other != number { // the key is that of a request about another sweep
+			key = fmt.Sprintf("%s of sweep %d", key, number)
+			_, ordinal, repeated = t.repeated(key)
+		}
+		if repeated {
 			grid.Ordinal = ordinal
 			t.one([]any{&grid.First, &grid.Points, &grid.Cursor, &grid.Cancelled},
 				`SELECT first_index, points, written, cancelled FROM grids WHERE sweep_no = $1 AND ordinal = $2`,
-				other, ordinal)
+				number, ordinal)
 			return
 		}
 		t.one([]any{&grid.Ordinal, &grid.First},
@@ -128,7 +135,7 @@ func (s *Store) AddGrid(ctx context.Context, id string, submission *sweep.Submis
 		if points > math.MaxInt64-grid.First {
 			t.fail(fmt.Errorf("%d points and %d more: %w", grid.First, points, sweep.ErrTooManyPoints))
 		}
-		t.insertGrid(number, grid.Ordinal, grid.First, submission, points)
+		t.insertGrid(number, grid.Ordinal, grid.First, submission, key, points)
 		t.renewErrors(number)
 		t.setState(number, sweep.SweepActive, "")
 		t.finish(number)
@@ -175,10 +182,10 @@ func (t *transaction) resolve(reference string) (id string) {
 	switch {
 	case exact:
 		return reference
+	case len(named) > 0: // a name that begins another sweep's id still names its own
+		return named[0]
 	case len(prefixed) == 1:
 		return prefixed[0]
-	case len(named) > 0:
-		return named[0]
 	case len(prefixed) > 1:
 		t.fail(notFound("sweep %q: %d ids begin with it, among them %s: write more of the one that you mean",
 			reference, len(prefixed), strings.Join(prefixed[:2], " and ")))

@@ -51,6 +51,23 @@ func testRequests(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	})
 
+	t.Run("OtherSweep", func(t *testing.T) { // a key of one sweep's extension says nothing of another's
+		f := newFixture(t, open(t))
+		for _, id := range []string{"s1", "s2"} {
+			f.makeSweep(id, keyed("one", ""), 5)
+			for range 2 {
+				grid, err := f.AddGrid(f.ctx, id, keyed("more", "k"), 3)
+				f.must(err)
+				if grid.Ordinal != 1 || grid.First != 5 {
+					t.Errorf("%s: %+v", id, grid)
+				}
+			}
+			if got := f.sweep(id); got.Points() != 8 || got.Grids[1].Submission.Key != "k" {
+				t.Errorf("%s: %+v", id, got.Grids)
+			}
+		}
+	})
+
 	t.Run("Refused", func(t *testing.T) { // a request that failed may come again
 		f := newFixture(t, open(t))
 		f.makeSweep("s1", keyed("one", ""), 5)

@@ -49,12 +49,13 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f := newFixture(t, open(t))
 		_, err := f.Sweep(f.ctx, "latest")
 		wantError(t, err, sweep.ErrNotFound)
-		for _, s := range [][2]string{{"ab1", "uno"}, {"ab2", "due"}, {"cd3", "uno"}, {"ef4", "ab"}, {"ab", "tre"}} {
+		for _, s := range [][2]string{{"ab1", "uno"}, {"ab2", "due"}, {"cd3", "uno"}, {"ef4", "ab"}, {"ab", "tre"},
+			{"gh5", "six"}, {"gh6", "gh5x"}, {"gh5xy", "six"}, {"ij7", "c"}} {
 			f.makeSweep(s[0], submission(s[1]), 1)
 		}
 		for reference, want := range map[string]string{
-			"ab1": "ab1", "ab": "ab", "c": "cd3", "ef": "ef4", "uno": "cd3", "due": "ab2", "": "ab",
-			"latest": "ab", "tre": "ab",
+			"ab1": "ab1", "ab": "ab", "c": "ij7", "cd": "cd3", "ef": "ef4", "uno": "cd3", "due": "ab2", "": "ij7",
+			"latest": "ij7", "tre": "ab", "gh5": "gh5", "gh5x": "gh6", "six": "gh5xy",
 		} {
 			if got := f.sweep(reference).ID; got != want {
 				t.Errorf("reference %q finds %s, want %s", reference, got, want)
