@@ -136,6 +136,10 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 			"same select, or submit it as a sweep of its own",
 			record.ID, own, other)
 	}
+	if own, other := hyperbandOf(&first.Spec), hyperbandOf(&submission.Spec); !reflect.DeepEqual(own, other) {
+		return 0, fmt.Errorf("extending sweep %s: W&B's hyperband compares all its trials by one rule: give the extension "+
+			"the same early_terminate and metric, or submit it as a sweep of its own", record.ID)
+	}
 	if !maps.Equal(first.Spec.Keep, submission.Spec.Keep) {
 		return 0, fmt.Errorf("extending sweep %s: it has keep: %s, the extension %s: give it the same keep, or "+
 			"submit it as a sweep of its own", record.ID, keepText(first.Spec.Keep), keepText(submission.Spec.Keep))
@@ -147,6 +151,14 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 	c.log.Info("sweep extended", "sweep", record.ID, "points", added.Points)
 	c.facts.add(schedule.Changed{})
 	return added.Points, nil
+}
+
+// hyperbandOf is by what W&B's hyperband stops trials, nil if it does not.
+func hyperbandOf(spec *sweep.Spec) *sweep.Stopping {
+	if spec.Stopping == nil || spec.Stopping.Hyperband == nil {
+		return nil
+	}
+	return spec.Stopping
 }
 
 // keepText writes keep as a sweep file has it.

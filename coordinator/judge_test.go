@@ -186,3 +186,35 @@ func TestHyperbandStops(t *testing.T) {
 		})
 	}
 }
+
+// All trials of a sweep are compared by one rule: an extension has the same.
+func TestExtensionOfHyperband(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c := New(Options{Store: b.store})
+	for _, test := range []struct {
+		name   string
+		first  bool
+		change func(*sweep.Submission)
+	}{
+		{"another eta", true, func(s *sweep.Submission) { s.Spec.Stopping.Hyperband.Eta = 2 }},
+		{"other bands", true, func(s *sweep.Submission) { s.Spec.Stopping.Hyperband.Bands = []int64{3} }},
+		{"another metric", true, func(s *sweep.Submission) { s.Spec.Stopping.Metric = "seconds" }},
+		{"none", true, func(s *sweep.Submission) { s.Spec.Stopping = nil }},
+		{"where there was none", false, func(*sweep.Submission) {}},
+		{"the same", true, nil},
+	} {
+		first, more := hyperbandSubmission(), hyperbandSubmission()
+		if !test.first {
+			first.Spec.Stopping = nil
+		}
+		id := b.submit(c, first)
+		if test.change != nil {
+			test.change(more)
+		}
+		if _, err := c.Extend(t.Context(), id, more); (err == nil) != (test.change == nil) ||
+			err != nil && !strings.Contains(err.Error(), "by one rule") {
+			t.Errorf("%s: error %v", test.name, err)
+		}
+	}
+}
