@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sweep/sweep"
@@ -69,5 +70,16 @@ func TestExportLeavesFile(t *testing.T) {
 		if text, err := os.ReadFile(file); string(text) != "earlier" || err != nil {
 			t.Errorf("%v: the file has %q: %v", flags, text, err)
 		}
+	}
+}
+
+// A search may have as many points as there are numbers: some of them are checked.
+func TestExpandMany(t *testing.T) {
+	t.Parallel()
+	file := write(t, t.TempDir(), "many.yaml", "trainer: noop\nmethod: random\nrun_cap: 9223372036854775807\n"+
+		"parameters:\n  x: {values: [0, 1, 2]}\n")
+	if stdout, stderr, code := output(t, t.TempDir(), "expand", file); code != 0 ||
+		!strings.Contains(stdout, "9223372036854775807 trials") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

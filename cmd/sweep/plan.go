@@ -212,7 +212,7 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 		stride = count / checkedPoints
 	}
 	var flops float64
-	for i := int64(0); i < count; i += stride {
+	for i := int64(0); i >= 0 && i < count; i += stride { // beyond the largest number i is negative
 		point, err := p.grid.At(i)
 		if err != nil {
 			return err

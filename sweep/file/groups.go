@@ -82,7 +82,7 @@ func (d *decoder) resolved(names map[string]bool) iter.Seq[sweep.Parameters] {
 			return // as the whole grid will say
 		}
 		stride := 1 + (grid.Count()-1)/maxCompared
-		for i := int64(0); i < grid.Count(); i += stride {
+		for i := int64(0); i >= 0 && i < grid.Count(); i += stride { // beyond the largest number i is negative
 			point, err := grid.At(i)
 			if err != nil {
 				return
