@@ -3,9 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"sweep/sweep"
 )
@@ -25,7 +26,7 @@ func (s *Store) QuerySweep(ctx context.Context, id, sql string, yield func(colum
 	if err != nil {
 		return err
 	}
-	return s.query(ctx, withView(view.text.String(), sql), len(view.names), yield)
+	return s.query(ctx, withView(view.text.String(), sql, s.db.Dialect().NestedComments), len(view.names), yield)
 }
 
 // trialView builds the SELECT of a sweep's trials.
@@ -209,18 +210,72 @@ func joint(a, b sweep.ParameterType) sweep.ParameterType {
 	return sweep.AnyType
 }
 
-// withView puts the definition of t before a statement, among its own if it has some.
-func withView(view, sql string) string {
-	view = "t AS (" + view + ")"
-	found := withClause.FindStringSubmatch(sql)
-	switch {
-	case found == nil:
-		return "WITH " + view + "\n" + strings.TrimLeft(sql, " \t\r\n")
-	case found[1] == "":
-		return "WITH " + view + ",\n" + sql[len(found[0]):]
+// withView puts the definition of t before a statement, among its own if it has some. Comments nest in Postgres.
+func withView(view, sql string, nested bool) string {
+	rest, with := keyword(sql, "WITH", nested)
+	recursive := ""
+	if with {
+		var is bool
+		if rest, is = keyword(rest, "RECURSIVE", nested); is {
+			recursive = "RECURSIVE "
+		}
+		return "WITH " + recursive + "t AS (" + view + "),\n" + rest
 	}
-	return "WITH RECURSIVE " + view + ",\n" + sql[len(found[0]):]
+	return "WITH t AS (" + view + ")\n" + rest
 }
 
-// withClause is the beginning of a statement with definitions of its own.
-var withClause = regexp.MustCompile(`(?i)^[ \t\r\n]*WITH[ \t\r\n]+(RECURSIVE[ \t\r\n]+)?`)
+// keyword returns a statement after a keyword, if it begins with that, and without white space and comments before it.
+func keyword(sql, word string, nested bool) (rest string, found bool) {
+	rest = sql[blank(sql, nested):]
+	if len(rest) < len(word) || !strings.EqualFold(rest[:len(word)], word) {
+		return rest, false
+	}
+	after := rest[len(word):]
+	if next, _ := utf8.DecodeRuneInString(after); next == '_' || next == '$' || unicode.IsLetter(next) ||
+		unicode.IsDigit(next) {
+		return rest, false // a longer name
+	}
+	return after, true
+}
+
+// blank is the length of the white space and the comments at the beginning of a statement.
+func blank(sql string, nested bool) (length int) {
+	for length < len(sql) {
+		rest := sql[length:]
+		switch {
+		case strings.ContainsRune(" \t\r\n\f\v", rune(rest[0])):
+			length++
+		case strings.HasPrefix(rest, "--"):
+			n := strings.IndexByte(rest, '\n')
+			if n < 0 {
+				return len(sql)
+			}
+			length += n + 1
+		case strings.HasPrefix(rest, "/*"):
+			length += comment(rest, nested)
+		default:
+			return length
+		}
+	}
+	return length
+}
+
+// comment is the length of the comment in /* and */ with which a text begins; all of the text if it does not end.
+func comment(text string, nested bool) int {
+	depth := 0
+	for i := 0; i+1 < len(text); {
+		switch pair := text[i : i+2]; {
+		case pair == "/*" && (nested || depth == 0):
+			depth++
+			i += 2
+		case pair == "*/":
+			i += 2
+			if depth--; depth == 0 {
+				return i
+			}
+		default:
+			i++
+		}
+	}
+	return len(text)
+}

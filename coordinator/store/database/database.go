@@ -108,6 +108,8 @@ type Dialect struct {
 	// with the process, which shows at once that nobody leads. Without it, only an expired
 	// lease shows that.
 	Lock bool
+	// NestedComments is set if a comment in /* and */ can have others in it.
+	NestedComments bool
 	// Collation compares texts by code point.
 	Collation string
 	// Selection is run before a query over any trials, if it is not empty.

@@ -123,9 +123,10 @@ var dialect = database.Dialect{
     name       text        NOT NULL,
     applied_at timestamptz NOT NULL
 )`,
-	Collation: `"C"`,
-	Selection: `SET LOCAL enable_seqscan = on; SET LOCAL plan_cache_mode = auto`,
-	Member:    member,
+	Collation:      `"C"`,
+	NestedComments: true,
+	Selection:      `SET LOCAL enable_seqscan = on; SET LOCAL plan_cache_mode = auto`,
+	Member:         member,
 }
 
 // member extracts a value once a row, wherever it is used: OFFSET 0 keeps

@@ -120,10 +120,14 @@ func testMetrics(t *testing.T, open func(t *testing.T) sweep.Store) {
 		t.Errorf("%d rows", len(all))
 	}
 	for sql, want := range map[string][]any{
-		`SELECT count(*), sum("Metric 39"), avg(lr), max("metric.lr") FROM t WHERE deep`:                                               {int64(4), value(1, 39) + value(2, 39), (0.5 + 1 + 0.125 + 0.03125) / 4, 3.0},
-		`SELECT model, "it's", size, reward FROM t WHERE trial_index = 1`:                                                              {"1", int64(7), 100.0, 9.0},
-		"  with best AS (SELECT min(reward) AS x FROM t)\nSELECT trial_index FROM t, best WHERE t.reward = x":                          {int64(3)},
-		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT count(*) FROM t JOIN n ON i = trial_index`: {int64(3)},
+		`SELECT count(*), sum("Metric 39"), avg(lr), max("metric.lr") FROM t WHERE deep`:                                                  {int64(4), value(1, 39) + value(2, 39), (0.5 + 1 + 0.125 + 0.03125) / 4, 3.0},
+		`SELECT model, "it's", size, reward FROM t WHERE trial_index = 1`:                                                                 {"1", int64(7), 100.0, 9.0},
+		"  with best AS (SELECT min(reward) AS x FROM t)\nSELECT trial_index FROM t, best WHERE t.reward = x":                             {int64(3)},
+		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT count(*) FROM t JOIN n ON i = trial_index`:    {int64(3)},
+		"-- the best\n/* of\nall */ with/**/best AS (SELECT min(reward) AS x FROM t)\nSELECT trial_index FROM t, best WHERE t.reward = x": {int64(3)},
+		"/* all */WITH --\nRECURSIVE\tn(i) AS (SELECT 1) SELECT count(*) FROM t JOIN n ON i = trial_index":                                {int64(1)},
+		"-- all\nSELECT count(*) FROM t -- of them":                                                                                       {int64(trialsOf)},
+		`WITH"best"AS (SELECT min(reward) AS x FROM t) SELECT trial_index FROM t, best WHERE t.reward = x`:                                {int64(3)},
 	} {
 		if _, got := rows(sql); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 			t.Errorf("%s: %#v, want %#v", sql, got, want)
