@@ -126,7 +126,8 @@ func (d dialect) path(name string) string {
 	if d.postgres {
 		return quoteText(name)
 	}
-	return quoteText(`$."` + name + `"`)
+	label, _ := sweep.CanonicalJSON(name) // a text has one
+	return quoteText("$." + string(label))
 }
 
 // number is a value as a number, NULL if it is none.

@@ -438,6 +438,42 @@ func TestSQL(t *testing.T) {
 	})
 }
 
+// Names may have quotes, as parameters of programs have.
+func TestSQLOfOddNames(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		const id = "20260301-130000-odd000"
+		if _, err := f.store.CreateSweep(t.Context(), id, submission("odd"), 3); err != nil {
+			t.Fatal(err)
+		}
+		names := []string{`say "lr"`, `it's`, `back\slash`, `"; --`, "a.b", "$.lr", "ü[0]"}
+		trials := make([]sweep.Trial, 3)
+		for i := range trials {
+			trials[i] = sweep.Trial{TrialID: sweep.TrialID{Sweep: id, Index: int64(i)}, Parameters: sweep.Parameters{},
+				Fingerprint: sweep.Fingerprint(fmt.Sprint("odd", i))}
+			for _, name := range names {
+				trials[i].Parameters[name] = int64(i)
+			}
+		}
+		if _, err := f.store.AddTrials(t.Context(), id, 0, 0, trials, map[int]sweep.Requirement{0: {}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			var answer struct{ SQL string }
+			f.get("sweeps/"+id+"/sql", url.Values{"column": {name}, "sort": {name}, "descending": {"1"},
+				"where": {name + ">0"}}, &answer)
+			var got []string
+			err := f.store.Query(t.Context(), answer.SQL, func(columns []string, row []any) error {
+				got = append(got, fmt.Sprintf("%d %v %s", row[0], row[3], columns[3]))
+				return nil
+			})
+			if want := []string{"2 2 " + name, "1 1 " + name}; err != nil || !slices.Equal(got, want) {
+				t.Errorf("%q, want %q, %v\n%s", got, want, err, answer.SQL)
+			}
+		}
+	})
+}
+
 func TestOneTrial(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
