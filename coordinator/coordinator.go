@@ -366,9 +366,10 @@ func wait(ctx context.Context, while time.Duration) {
 	}
 }
 
-// final reports whether an error ends Run: a fatal one by Options, streams of another cluster, or a
-// coordinator of a later term.
+// final reports whether an error ends Run: a fatal one by Options, streams of another cluster, a coordinator of a later
+// term, or a database that is another one now.
 func (c *Coordinator) final(err error) bool {
 	return c.options.Fatal(err) || errors.As(err, new(*wire.OtherClusterError)) ||
-		errors.As(err, new(*wire.SupersededError)) || errors.As(err, new(*sweep.DeposedError))
+		errors.As(err, new(*wire.SupersededError)) || errors.As(err, new(*sweep.DeposedError)) ||
+		errors.Is(err, sweep.ErrReplaced)
 }

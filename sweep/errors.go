@@ -20,6 +20,8 @@ var (
 	ErrLed = errors.New("another process leads")
 	// ErrRefused: the database will never accept these data.
 	ErrRefused = errors.New("the database does not take it")
+	// ErrReplaced: the file of the database is not the one that this process has open; it has to start again.
+	ErrReplaced = errors.New("this program must be started again")
 	// ErrRunning: a sweep has queued or running trials.
 	ErrRunning = errors.New("it runs")
 	// ErrNoPoint: the grid has no point.

@@ -19,7 +19,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -29,11 +31,14 @@ import (
 
 	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/query"
+	"sweep/sweep"
 )
 
 // Database implements database.Database.
 type Database struct {
 	path string
+	// file is what path was when it was opened.
+	file fs.FileInfo
 	// writer is used by whoever has the turn; who closes it keeps the turn.
 	writer *conn
 	turn   chan struct{}
@@ -91,7 +96,23 @@ func Open(ctx context.Context, path string) (*Database, error) {
 	if d.writer, err = d.connect(&plain, writing, createBatch, `PRAGMA busy_timeout = 0`); err != nil {
 		return nil, d.Explain(err)
 	}
+	if d.file, err = os.Stat(d.path); err != nil {
+		return nil, errors.Join(fmt.Errorf("sweep database %s: %w", path, err), d.Close())
+	}
 	return d, ctx.Err()
+}
+
+// replaced returns an error if path is no longer the file that is open, as when the state directory was removed, and
+// perhaps made again: SQLite would read and write a file that nobody else can find.
+func (d *Database) replaced() error {
+	now, err := os.Stat(d.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was removed: %w", d.path, sweep.ErrReplaced)
+	case err == nil && !os.SameFile(now, d.file):
+		return fmt.Errorf("%s was removed, and made again or replaced: %w", d.path, sweep.ErrReplaced)
+	}
+	return nil // whatever keeps it from being looked at, SQLite says
 }
 
 // Close implements database.Database. It waits for the running transaction.
@@ -203,6 +224,9 @@ func (d *Database) Prepare(context.Context) error { return nil }
 
 // View implements database.Database.
 func (d *Database) View(ctx context.Context, do func(tx database.Tx) error) error {
+	if err := d.replaced(); err != nil {
+		return err
+	}
 	taken, err := d.readers.Conn(ctx)
 	if err != nil {
 		return err

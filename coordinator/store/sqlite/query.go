@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,7 +22,7 @@ func (d *Database) Ask(ctx context.Context, text string, columns int,
 	yield func(columns []string, row []any) error) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, query.Longest, query.ErrLongest)
 	defer cancel()
-	err := single(text)
+	err := cmp.Or(single(text), d.replaced())
 	if err == nil {
 		err = d.ask(bounded, text, columns, yield)
 	}

@@ -2,8 +2,10 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sweep/coordinator/store"
@@ -38,6 +40,44 @@ func TestConformance(t *testing.T) {
 		}
 		return path
 	})
+}
+
+// A database whose file was removed is an error, not one that nobody else can find, also when there is a new one.
+func TestReplaced(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	path := filepath.Join(home, "sweep.db")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, removed := t.Context(), open(t, path)
+	if _, err := removed.CreateSweep(ctx, "s1", &sweep.Submission{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	use := func(s sweep.Store) []error {
+		_, read := s.Sweeps(ctx)
+		_, written := s.CreateSweep(ctx, "s2", &sweep.Submission{}, 1)
+		return []error{read, written, s.Query(ctx, "SELECT 1", func([]string, []any) error { return nil })}
+	}
+	for _, again := range []bool{false, true} {
+		if err := os.RemoveAll(home); err != nil {
+			t.Fatal(err)
+		}
+		if again {
+			if err := os.Mkdir(home, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range use(open(t, path)) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		for i, err := range use(removed) {
+			if !errors.Is(err, sweep.ErrReplaced) || !strings.Contains(err.Error(), path+" was removed") {
+				t.Errorf("made again: %v, use %d: error %v", again, i, err)
+			}
+		}
+	}
 }
 
 func BenchmarkStore(b *testing.B) {

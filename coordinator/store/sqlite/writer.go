@@ -24,6 +24,9 @@ func (d *Database) Update(ctx context.Context, do func(tx database.Tx) error) er
 		return ctx.Err()
 	}
 	defer func() { <-d.turn }()
+	if err := d.replaced(); err != nil {
+		return err
+	}
 	if err := d.begin(ctx); err != nil {
 		return err
 	}
