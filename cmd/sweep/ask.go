@@ -22,7 +22,7 @@ func newAsk(s *settings) *cobra.Command {
 		Short: "Wait for the results of a sweep's trials and print them as JSON lines",
 		Long: `The results are printed in the order of the trials, each as soon as it and all before it
 have ended. "value" is the metric by which the sweep compares its trials; a trial that
-failed, was cancelled or diverged has none. With "sweep tell" this is a search of your own, in any
+failed, was cancelled or diverged has none, one that was stopped early its last. With "sweep tell" this is a search of your own, in any
 language: ask for results, let your method choose the next points, tell them.
 
 Exit codes: 0 done, 1 the sweep was cancelled, 2 the sweep has fewer trials, 4 no such
@@ -120,7 +120,7 @@ func printEnded(ctx context.Context, results reader, id, by string, from, until 
 		}
 		if r := t.Result; r != nil {
 			line.Metrics, line.Error = r.Summary, r.Error
-			if value, ok := r.Summary[by]; ok && t.State == sweep.Completed && !r.Diverged {
+			if value, ok := r.Summary[by]; ok && (t.State == sweep.Completed || t.State == sweep.Stopped) && !r.Diverged {
 				line.Value = &value
 			}
 		}

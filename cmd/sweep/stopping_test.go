@@ -80,6 +80,11 @@ func TestStoppedSweeps(t *testing.T) {
 					strings.Count(got, ",stopped,") || !strings.Contains(stopped, "the median of ") {
 					t.Errorf("stopped trials:\n%s", stopped)
 				}
+				for line := range strings.Lines(ask("ask", "latest")) {
+					if strings.Contains(line, `"state":"stopped"`) && !strings.Contains(line, `"value":`) {
+						t.Errorf("a stopped trial has no value: %s", line)
+					}
+				}
 				if told := ask("retry", "latest"); !strings.Contains(told, "0 trials") {
 					t.Errorf("retry: %s", told)
 				}
