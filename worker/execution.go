@@ -295,6 +295,7 @@ func (e *execution) live() bool { return e.watch != nil && len(e.delivery.Stop.B
 func (e *execution) watchAgain() {
 	if rule := e.delivery.Stop; rule != nil {
 		e.watch, e.last = sweep.NewWatch(rule), map[string]float32{}
+		e.reached.Store(0)
 	}
 }
 
