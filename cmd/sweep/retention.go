@@ -58,7 +58,8 @@ end of a sweep.
 
 --older removes the records of executions and refusals, and quarantined events.
 --curves removes curves; their AGE must not be smaller than that of --older. Curves of
-results that another sweep reuses are kept. --sweeps removes whole sweeps, as "sweep
+results that another sweep reuses are kept; results without their curves are not reused
+any more. --sweeps removes whole sweeps, as "sweep
 delete" does; results are removed only in this way. Sweeps that are running, waiting
 or paused keep everything.
 

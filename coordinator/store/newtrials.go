@@ -92,12 +92,13 @@ type source struct {
 }
 
 // reusable finds the first completed trial of each fingerprint, which an index
-// has by its beginning, that left the artifacts of a list: $1 as JSON, $2 of them, and has marks
+// has by its beginning, whose curves were not removed, that left the artifacts of a list: $1 as JSON, $2 of them, and has marks
 // of a metric, $3, for the median. Those of a list $4 may have been dropped.
 const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s WHERE s.trial_no IN (
 	SELECT (SELECT t.trial_no FROM trials AS t
 		WHERE substr(t.fingerprint, 1, 16) = substr(v.fingerprint, 1, 16) AND t.fingerprint = v.fingerprint
 			AND t.state = 'completed' AND t.source_no IS NULL
+			AND NOT EXISTS (SELECT 1 FROM pruned_curves AS c WHERE c.trial_no = t.trial_no)
 			AND NOT EXISTS (SELECT 1 FROM sweeps AS d WHERE d.sweep_no = t.sweep_no AND d.deleted_at IS NOT NULL)
 			AND ($1 = '' OR (SELECT count(*) FROM trial_artifacts AS a
 				WHERE a.trial_no = t.trial_no AND replace($1, '"' || a.name || '"', '') <> $1

@@ -106,7 +106,7 @@ var owned = []struct {
 }{
 	{"curve_arrays", true}, {"marks", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false},
 	{"lineages", false}, {"stops", false}, {"kept_artifacts", false},
-	{"trial_refusals", false}, {"reproducibility_faults", false},
+	{"trial_refusals", false}, {"reproducibility_faults", false}, {"pruned_curves", false},
 }
 
 // transfer is a trial to delete and the new owner of its result, with the owner's sweep.
@@ -183,12 +183,12 @@ func (s *Store) PruneSweeps(ctx context.Context, keep sweep.Retention) (removed 
 		}
 		if e.at.Before(keep.Events) {
 			var n int64
-			n, err = s.prune(ctx, e.id, e.number, deleteOf("executions"), deleteOf("trial_refusals"))
+			n, err = s.prune(ctx, e.id, e.number, "", deleteOf("executions"), deleteOf("trial_refusals"))
 			removed.Events += n
 		}
 		if err == nil && e.at.Before(keep.Curves) {
 			var n int64
-			n, err = s.prune(ctx, e.id, e.number, removeCurves)
+			n, err = s.prune(ctx, e.id, e.number, noteCurves, removeCurves)
 			removed.Curves += n
 		}
 	}
@@ -205,13 +205,25 @@ const removeCurves = `DELETE FROM curve_arrays WHERE trial_no IN (SELECT v.trial
 		WHERE NOT EXISTS (SELECT 1 FROM trials AS h JOIN trials AS f ON f.trial_no = v.trial_no
 		WHERE h.source_no = v.trial_no AND h.sweep_no <> f.sweep_no))`
 
-// prune runs statements over the trials of a sweep, as long as it has ended.
-func (s *Store) prune(ctx context.Context, id string, number int64, statements ...string) (removed int64, err error) {
+// noteCurves notes the trials of which removeCurves deletes curves: their results are not reused, because the trials of
+// another sweep would have no curves.
+const noteCurves = `INSERT INTO pruned_curves (trial_no) SELECT v.trial_no FROM {v}
+		WHERE EXISTS (SELECT 1 FROM curve_arrays AS c WHERE c.trial_no = v.trial_no)
+		AND NOT EXISTS (SELECT 1 FROM trials AS h JOIN trials AS f ON f.trial_no = v.trial_no
+		WHERE h.source_no = v.trial_no AND h.sweep_no <> f.sweep_no) ON CONFLICT (trial_no) DO NOTHING`
+
+// prune runs statements over the trials of a sweep, as long as it has ended: one that notes what is to be removed, if it
+// is not empty, and those that remove it.
+func (s *Store) prune(ctx context.Context, id string, number int64, note string, statements ...string) (removed int64,
+	err error) {
 	err = s.pages(ctx, "prune sweep "+id, number, nil, func(t *transaction, trials, _ []int64) {
 		t.claim(number)
 		if !t.one([]any{new(int64)},
 			`SELECT sweep_no FROM sweeps WHERE sweep_no = $1 AND state IN ('finished', 'cancelled')`, number) {
 			return
+		}
+		if note != "" {
+			t.run(note, ints("trial_no", trials))
 		}
 		for _, statement := range statements {
 			removed += t.run(statement, ints("trial_no", trials))

@@ -66,7 +66,7 @@ var readable = []string{
 	"reproducibility_faults",
 	"scores", "metrics", "metric_names", "point_aggregates", "groups", "unscored", "cluster", "classes",
 	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts", "kept_artifacts", "lineages",
-	"trial_notes", "notes", "marks", "stop_rules", "stops",
+	"trial_notes", "notes", "marks", "stop_rules", "stops", "pruned_curves",
 	"results", "curves", "best_trials", "point_means", "accuracy_table", "ucr_table", "mnist_table",
 }
 

@@ -240,6 +240,18 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if curves, err := f.Curves(f.ctx, trialID("s4", 0)); err != nil || len(curves) != 2 {
 			t.Errorf("%d curves are left of reused results: %v", len(curves), err)
 		}
+		// A result without its curves is not reused: s2/1 lost them; s1/0 has them, because s4 reuses it.
+		f.makeSweep("s5", submission("again"), 2)
+		page = trials("s5", 0, 2)
+		for i, source := range []sweep.Trial{trials("s1", 0, 1)[0], trials("s2", 1, 1)[0]} {
+			page[i].Fingerprint = source.Fingerprint
+		}
+		if reused := f.write("s5", 0, 0, page); reused != 1 || f.trial(trialID("s5", 0)).ReusedFrom == nil {
+			t.Errorf("%d results reused", reused)
+		}
+		f.must(f.SetSweepState(f.ctx, "s5", sweep.SweepCancelled, ""))
+		_, err := f.DeleteSweep(f.ctx, "s5")
+		f.must(err)
 		prune(sweep.Retention{Sweeps: ahead}, sweep.Removed{Sweeps: 3, Trials: 5}, "1 2 1 1 2 0")
 		var ids []string
 		records, err := f.Sweeps(f.ctx)
