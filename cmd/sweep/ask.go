@@ -22,8 +22,9 @@ func newAsk(s *settings) *cobra.Command {
 		Short: "Wait for the results of a sweep's trials and print them as JSON lines",
 		Long: `The results are printed in the order of the trials, each as soon as it and all before it
 have ended. "value" is the metric by which the sweep compares its trials; a trial that
-failed, was cancelled or diverged has none, one that was stopped early its last. With "sweep tell" this is a search of your own, in any
-language: ask for results, let your method choose the next points, tell them.
+failed, was cancelled or diverged has none, one that was stopped early its last. With
+"sweep tell" this is a search of your own, in any language: ask for results, let your
+method choose the next points, tell them.
 
 Exit codes: 0 done, 1 the sweep was cancelled, 2 the sweep has fewer trials, 4 no such
 sweep, 6 the sweep is paused because its trials fail.`,

@@ -59,9 +59,8 @@ end of a sweep.
 --older removes the records of executions and refusals, and quarantined events.
 --curves removes curves; their AGE must not be smaller than that of --older. Curves of
 results that another sweep reuses are kept; results without their curves are not reused
-any more. --sweeps removes whole sweeps, as "sweep
-delete" does; results are removed only in this way. Sweeps that are running, waiting
-or paused keep everything.
+any more. --sweeps removes whole sweeps, as "sweep delete" does; results are removed
+only in this way. Sweeps that are running, waiting or paused keep everything.
 
 Exit codes: 0 done, 1 not possible, 2 invalid flags.`,
 		Example: "  sweep prune --older 30d\n  sweep prune --older 30d --curves 52w",
