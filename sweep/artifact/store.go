@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"sweep/sweep"
@@ -44,9 +46,12 @@ type Backend interface {
 type Store struct {
 	backend Backend
 	log     *slog.Logger
-	// patience is how long a Put retries; firstPause is the time between the first two
-	// attempts, doubled each time up to lastPause.
+	breaker breaker
+	// patience is how long an artifact is retried that fails while others are stored; firstPause is the time between
+	// the first two attempts, doubled each time up to lastPause.
 	patience, firstPause, lastPause time.Duration
+	// unverified is set when the log says that the store does not tell what it has.
+	unverified sync.Once
 }
 
 // New returns a store over a backend. It logs retries; log may be nil.
@@ -54,7 +59,10 @@ func New(backend Backend, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{backend, log, 15 * time.Minute, 100 * time.Millisecond, 5 * time.Second}
+	s := &Store{backend: backend, log: log, patience: 15 * time.Minute, firstPause: 100 * time.Millisecond,
+		lastPause: 5 * time.Second}
+	s.breaker = breaker{firstPause: s.firstPause, lastPause: s.lastPause, changed: make(chan struct{})}
+	return s
 }
 
 // Name returns the address of the store.
@@ -68,21 +76,45 @@ func (s *Store) Prepare(ctx context.Context, pool string) error {
 	return nil
 }
 
-// Put stores size bytes of content at a location. It retries, and resumes if the backend can, until
-// ctx ends, retrying does not help, or patience has passed.
+// Failing returns why the store takes no artifacts at present, and since when; nil if it does, as far as is known.
+func (s *Store) Failing() (problem error, since time.Time) { return s.breaker.state() }
+
+// Stored returns when the store last took an artifact; zero if it has taken none.
+func (s *Store) Stored() time.Time { return s.breaker.last() }
+
+// Put stores size bytes of content at a location, and makes sure that the store has them. While the store fails, all
+// Puts wait, and one of them tries from time to time. Put resumes if the backend can. It fails when ctx ends, when
+// retrying does not help, and when the artifact has failed for patience while others were stored.
 func (s *Store) Put(ctx context.Context, location string, content io.ReaderAt, size int64) error {
-	began := time.Now()
+	var first time.Time
 	for pause := s.firstPause; ; pause = min(2*pause, s.lastPause) {
-		err := s.backend.Write(ctx, location, io.NewSectionReader(content, 0, size))
+		probe, err := s.breaker.enter(ctx)
+		if err != nil {
+			return err
+		}
+		local := &source{ReaderAt: content}
+		err = s.write(ctx, location, io.NewSectionReader(local, 0, size))
 		if err == nil {
+			s.worked(probe)
 			return nil
 		}
 		err = fmt.Errorf("artifact store %s: %w", s.Name(), err)
-		if ctx.Err() != nil || s.backend.Lasting(err) || time.Since(began) > s.patience {
+		switch {
+		case ctx.Err() != nil || local.failed.Load():
+			s.breaker.leave(probe)
+			return err
+		case s.backend.Lasting(err):
+			s.worked(probe)
 			return err
 		}
-		if pause == s.firstPause {
+		if first.IsZero() {
+			first = time.Now()
+		}
+		if s.breaker.failed(probe, err) {
 			s.log.Warn("artifact not stored yet; trying again", "location", location, "bytes", size, "error", err)
+		}
+		if time.Since(first) > s.patience && s.breaker.last().After(first) {
+			return err
 		}
 		select {
 		case <-time.After(pause):
@@ -90,6 +122,52 @@ func (s *Store) Put(ctx context.Context, location string, content io.ReaderAt, s
 			return err
 		}
 	}
+}
+
+// worked notes that the store answered.
+func (s *Store) worked(probe bool) {
+	if failed := s.breaker.works(probe); failed > 0 {
+		s.log.Info("the artifact store takes artifacts again", "store", s.Name(), "after",
+			failed.Round(time.Millisecond))
+	}
+}
+
+// write stores content and compares what the store then has: some services accept what they do not keep.
+func (s *Store) write(ctx context.Context, location string, content *io.SectionReader) error {
+	if err := s.backend.Write(ctx, location, content); err != nil {
+		return err
+	}
+	size, err := s.backend.Size(ctx, location)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("it accepted the %d bytes of %s and does not have them", content.Size(), location)
+	case err != nil && s.backend.Lasting(err): // whoever may write need not be allowed to look
+		s.unverified.Do(func() {
+			s.log.Warn("the artifact store does not tell what it has: artifacts are not verified", "store", s.Name(),
+				"error", err)
+		})
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot tell whether it has %s: %w", location, err)
+	case size != content.Size():
+		return fmt.Errorf("it accepted the %d bytes of %s and has %d", content.Size(), location, size)
+	}
+	return nil
+}
+
+// source is content that notes whether reading it failed: then the store is not to blame.
+type source struct {
+	io.ReaderAt
+	failed atomic.Bool
+}
+
+// ReadAt implements io.ReaderAt.
+func (s *source) ReadAt(p []byte, at int64) (int, error) {
+	n, err := s.ReaderAt.ReadAt(p, at)
+	if n < len(p) {
+		s.failed.Store(true)
+	}
+	return n, err
 }
 
 // Get opens an artifact from byte from on. Reading it to its end fails with a *sweep.DamagedError if

@@ -16,6 +16,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -30,6 +31,16 @@ const amazon = "https://s3.amazonaws.com"
 // partSize is the size of the parts of an upload in bytes: a failed part is sent again.
 const partSize = 16 << 20
 
+// silence is how long a service may take to answer, or to take the next bytes of an upload; puttingTogether times as
+// long to make one object of the parts of a large one.
+const (
+	silence         = 30 * time.Second
+	puttingTogether = 4
+)
+
+// errSilent says that a service does not answer.
+var errSilent = errors.New("the service does not answer")
+
 // quotaExceeded is a service's code for a bucket without room.
 const quotaExceeded = "QuotaExceeded"
 
@@ -38,6 +49,8 @@ type Bucket struct {
 	client         *minio.Client
 	endpoint       *url.URL
 	bucket, prefix string
+	// silence is the constant, but in tests.
+	silence time.Duration
 }
 
 var _ artifact.Backend = (*Bucket)(nil)
@@ -82,7 +95,7 @@ func Open(address string) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bucket{client, endpoint, u.Host, strings.Trim(u.Path, "/")}, nil
+	return &Bucket{client, endpoint, u.Host, strings.Trim(u.Path, "/"), silence}, nil
 }
 
 // Name implements artifact.Backend.
@@ -109,13 +122,42 @@ func missing(err error) error {
 
 // Write implements artifact.Backend. The service checks a digest of what arrives.
 func (b *Bucket) Write(ctx context.Context, location string, content *io.SectionReader) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := b.silence
+	if content.Size() >= partSize {
+		silence *= puttingTogether
+	}
+	silent := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer silent.Stop()
 	_, err := b.client.PutObject(ctx, b.bucket, b.key(location), content, content.Size(), minio.PutObjectOptions{
 		ContentType: "application/octet-stream", PartSize: partSize, SendContentMd5: true,
+		Progress: progress(func() { silent.Reset(silence) }),
 	})
 	if minio.ToErrorResponse(err).Code == quotaExceeded {
 		return fmt.Errorf("%w: %w", sweep.ErrStoreFull, err)
 	}
+	return explain(ctx, err)
+}
+
+// explain replaces the error of a call that ended because the service did not answer, and adds the code of an answer.
+func explain(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	if answer, ok := errors.AsType[minio.ErrorResponse](err); ok && !strings.Contains(err.Error(), answer.Code) {
+		return fmt.Errorf("%s: %w", answer.Code, err)
+	}
 	return err
+}
+
+// progress is called whenever some of an upload is sent: the service has its time again.
+type progress func()
+
+// Read implements io.Reader.
+func (p progress) Read(sent []byte) (int, error) {
+	p()
+	return len(sent), nil
 }
 
 // Read implements artifact.Backend.
@@ -134,8 +176,10 @@ func (b *Bucket) Read(ctx context.Context, location string, from int64) (io.Read
 
 // Size implements artifact.Backend.
 func (b *Bucket) Size(ctx context.Context, location string) (int64, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.silence, errSilent)
+	defer cancel()
 	info, err := b.client.StatObject(ctx, b.bucket, b.key(location), minio.StatObjectOptions{})
-	return info.Size, missing(err)
+	return info.Size, explain(ctx, missing(err))
 }
 
 // Remove implements artifact.Backend.
@@ -163,7 +207,9 @@ func (b *Bucket) Remove(ctx context.Context, prefix string, keep func(location s
 
 // Delete implements artifact.Backend.
 func (b *Bucket) Delete(ctx context.Context, location string) error {
-	return b.client.RemoveObject(ctx, b.bucket, b.key(location), minio.RemoveObjectOptions{})
+	ctx, cancel := context.WithTimeoutCause(ctx, b.silence, errSilent)
+	defer cancel()
+	return explain(ctx, b.client.RemoveObject(ctx, b.bucket, b.key(location), minio.RemoveObjectOptions{}))
 }
 
 // Lasting implements artifact.Backend.

@@ -6,11 +6,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/artifact/artifacttest"
 	"sweep/sweep/artifact/s3"
+	"sweep/sweep/sweeptest"
 )
 
 // open starts a service with a bucket and returns the store under a prefix of it.
@@ -87,6 +89,42 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: the error shows a password: %v", address, err)
 		case want != "" && (err != nil || b.Name() != want):
 			t.Errorf("%s: %v, %v", address, b, err)
+		}
+	}
+}
+
+// A service that accepts connections and does not answer, and one that does not keep what it accepts, are out of order:
+// what they were to store is stored when they work again.
+func TestSilentAndForgetfulService(t *testing.T) {
+	content := artifacttest.Content(1, 300_000)
+	record := artifacttest.Record(sweep.TrialID{Sweep: "s"}, content)
+	for want, harm := range map[string]func(*service){
+		"does not answer":    func(s *service) { s.silent = make(chan struct{}) },
+		"does not have them": func(s *service) { s.forgets = true },
+	} {
+		b, service := open(t)
+		b.SetSilence(time.Second) // a busy machine that needs longer tries again
+		store := artifact.New(b, nil)
+		service.mu.Lock()
+		harm(service)
+		service.mu.Unlock()
+		done := make(chan error, 1)
+		go func() { done <- store.Put(t.Context(), record.Location, bytes.NewReader(content), record.Size) }()
+		sweeptest.Until(t, "the store known to fail", func() bool {
+			problem, _ := store.Failing()
+			return problem != nil && strings.Contains(problem.Error(), want)
+		})
+		service.mu.Lock()
+		if service.silent != nil {
+			close(service.silent)
+		}
+		service.silent, service.forgets = nil, false
+		service.mu.Unlock()
+		if err := sweeptest.Receive(t, "the artifact stored", done); err != nil {
+			t.Error(err)
+		}
+		if err := store.Check(t.Context(), record, true); err != nil {
+			t.Error(err)
 		}
 	}
 }

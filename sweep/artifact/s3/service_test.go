@@ -29,6 +29,9 @@ type service struct {
 	refuse string
 	// broken is how many requests with a body are cut off.
 	broken int
+	// silent, if set, is what requests wait for before they are answered. forgets says that it keeps no object.
+	silent  chan struct{}
+	forgets bool
 }
 
 func startService(t *testing.T) (*service, string) {
@@ -71,6 +74,12 @@ func body(r *http.Request) ([]byte, error) {
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
+	if silent := s.silent; silent != nil {
+		s.mu.Unlock()
+		_, _ = io.Copy(io.Discard, r.Body) // who asks may be gone
+		<-silent
+		return
+	}
 	defer s.mu.Unlock()
 	if s.refuse != "" {
 		s.fail(w, http.StatusForbidden, s.refuse)
@@ -121,7 +130,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(s.parts, upload)
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodPut:
-		s.objects[key] = content
+		if !s.forgets {
+			s.objects[key] = content
+		}
 		w.Header().Set("ETag", tag)
 	case r.Method == http.MethodDelete:
 		delete(s.objects, key)
