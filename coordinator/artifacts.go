@@ -272,7 +272,7 @@ func (c *Coordinator) noteArtifacts(events []sweep.Event) {
 }
 
 // artifactProblem returns an error if the trials of a pool lose their artifacts because the store is
-// full.
+// full, or results wait because it fails.
 func (c *Coordinator) artifactProblem() error {
 	var problem error
 	c.full.Range(func(pool, value any) bool {
@@ -281,5 +281,13 @@ func (c *Coordinator) artifactProblem() error {
 		}
 		return problem == nil
 	})
-	return problem
+	if problem != nil {
+		return problem
+	}
+	for _, w := range c.Workers() {
+		if w.Spool != nil && w.Spool.Problem != "" {
+			return fmt.Errorf("pool %s, worker %s: %s", w.Pool, w.Name, w.Spool.Problem)
+		}
+	}
+	return nil
 }

@@ -34,6 +34,9 @@ type presence struct {
 	looked bool
 }
 
+// executions are those that run at the worker, or have ended and whose artifacts wait there.
+func (p *presence) executions() []wire.Running { return slices.Concat(p.Running, p.Storing) }
+
 // Workers lists the workers by pool and name, each as in its latest heartbeat. Those
 // that have sent none for wire.HeartbeatTimeout are left out.
 func (c *Coordinator) Workers() []wire.WorkerStatus {
@@ -61,7 +64,7 @@ func (l *workerList) runs(execution string, since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range l.workers {
-		if p.at.After(since) && slices.ContainsFunc(p.Running, func(r wire.Running) bool {
+		if p.at.After(since) && slices.ContainsFunc(p.executions(), func(r wire.Running) bool {
 			return r.Execution == execution
 		}) {
 			return true
@@ -95,6 +98,9 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	for _, r := range h.Running {
 		fact.Running = append(fact.Running, schedule.Running(r))
 	}
+	for _, r := range h.Storing {
+		fact.Storing = append(fact.Storing, schedule.Running(r))
+	}
 	c.facts.add(fact)
 	l := &c.workers
 	l.mu.Lock()
@@ -124,7 +130,7 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 		if p.looked {
 			continue
 		}
-		for _, r := range p.Running {
+		for _, r := range p.executions() {
 			ids = append(ids, r.TrialID)
 		}
 		ids = append(ids, p.Checkpoints...)
@@ -151,7 +157,7 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 	})
 	for _, h := range unchecked {
 		var answer wire.HeartbeatAnswer
-		for _, r := range h.Running {
+		for _, r := range h.executions() {
 			if states[r.TrialID].Terminal() {
 				answer.Stop = append(answer.Stop, r)
 			} else if halt, ok := l.halted[r.TrialID]; ok {

@@ -49,6 +49,9 @@ type Options struct {
 	// Deadline, if not nil, ends the run as an interruption does, and decides which trials run before. Only Run has
 	// one.
 	Deadline *Deadline
+
+	// cluster is the identity of the database.
+	cluster string
 }
 
 // InterruptedError says that a run was ended before its sweep was finished.
@@ -145,6 +148,7 @@ func (o *Options) coordinator(ctx context.Context, w *wire.Wire) (*coordinator.C
 	if err != nil {
 		return nil, err
 	}
+	o.cluster = cluster.ID
 	// The broker is this process's own: what it holds of another database is carried again,
 	// and so is what it holds of later terms, if the database was restored.
 	if err := w.Setup(ctx, cluster, true); err != nil {
@@ -192,6 +196,7 @@ func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordi
 	hand := worker.New(worker.Options{
 		Wire: w, Launcher: o.Launcher, Pool: pool, Slots: o.Slots, DataDir: o.DataDir,
 		CheckpointDir: filepath.Join(o.Home, "checkpoints"), Artifacts: o.Artifacts, Logger: o.Logger,
+		SpoolDir: filepath.Join(o.Home, "spool", filepath.Base(o.cluster)), // what waits there is of this database
 	})
 	if logs, err := serveLogs(o.Home, hand.Log); err != nil {
 		o.Logger.Warn("\"sweep logs\" cannot show running trials", "error", err)

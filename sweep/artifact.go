@@ -28,6 +28,24 @@ type Artifact struct {
 	Full bool `json:"full,omitempty"`
 }
 
+// The beginnings of the Problem of an artifact that its trainer handed over, and that was lost.
+const (
+	NotStored   = "not stored: "
+	NotReceived = "not received from the trainer: "
+	Damaged     = "damaged in transit from the trainer: "
+)
+
+// WasLost reports whether the trainer handed the artifact over, within the limits, and it was lost before it was
+// stored.
+func (a *Artifact) WasLost() bool {
+	for _, lost := range []string{NotStored, NotReceived, Damaged} {
+		if strings.HasPrefix(a.Problem, lost) {
+			return true
+		}
+	}
+	return false
+}
+
 // ArtifactRecord is an artifact as a store has it, of a trial with a reused result that of its
 // source.
 type ArtifactRecord struct {

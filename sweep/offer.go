@@ -26,6 +26,8 @@ type Offer struct {
 	// OtherData are the digests of data sets that jobs needed and that the worker lacks: it has
 	// other data, or none.
 	OtherData []string `json:"other_data,omitempty"`
+	// NoArtifacts says why the worker takes no trials that leave artifacts; empty if it does.
+	NoArtifacts string `json:"no_artifacts,omitempty"`
 }
 
 // TrainerOffer is a trainer that a worker has. One with a Problem is not offered.
@@ -53,6 +55,8 @@ type Requirement struct {
 	Program string `json:"program,omitempty"`
 	// Memory is what the trial uses by its trainer's estimate, in bytes.
 	Memory int64 `json:"memory,omitempty"`
+	// Artifacts says that the trial leaves artifacts.
+	Artifacts bool `json:"artifacts,omitempty"`
 	// Labels are those that the worker must have.
 	Labels map[string]string `json:"labels,omitempty"`
 }
@@ -90,7 +94,11 @@ func (o *Offer) Key() string {
 		labels = append(labels, fmt.Sprintf("%q %q", name, o.Labels[name]))
 	}
 	data := slices.Sorted(slices.Values(o.OtherData))
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q\n%q\n%d\n%q\n%q", o.Pool, trainers, o.Memory, labels, data))
+	text := fmt.Appendf(nil, "%q\n%q\n%d\n%q\n%q", o.Pool, trainers, o.Memory, labels, data)
+	if o.NoArtifacts != "" {
+		text = append(text, "\nno artifacts"...)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }
 
@@ -114,6 +122,7 @@ const (
 	lacksLabel
 	lacksMemory
 	lacksData
+	lacksSpool
 )
 
 // Meets reports whether the worker can run what needs r.
@@ -137,6 +146,8 @@ func (o *Offer) lack(r *Requirement) lack {
 		return lacksMemory
 	case r.DatasetDigest != "" && slices.Contains(o.OtherData, r.DatasetDigest):
 		return lacksData
+	case r.Artifacts && o.NoArtifacts != "":
+		return lacksSpool
 	}
 	return lacksNothing
 }
@@ -177,6 +188,8 @@ func (r *Requirement) Unmet(pool string, offers []Offer) string {
 	case lacksMemory:
 		return fmt.Sprintf("a trial needs %s of memory; %s", SizeText(r.Memory),
 			have(func(o *Offer) string { return SizeText(o.Memory) + " a slot" }))
+	case lacksSpool:
+		return "no worker takes trials that leave artifacts; " + have(func(o *Offer) string { return o.NoArtifacts })
 	default:
 		what := "data set " + datasetText(r.Dataset)
 		if r.Program != "" {

@@ -22,7 +22,7 @@ func offer(change func(o *sweep.Offer)) sweep.Offer {
 func TestOfferMeets(t *testing.T) {
 	need := sweep.Requirement{Trainer: "builtin", ResultVersion: "5", Dataset: `{"dataset":"CBF"}`,
 		DatasetDigest: "abcdef0123456789",
-		Memory:        8 << 30, Labels: map[string]string{"gpu": "a100"}}
+		Memory:        8 << 30, Labels: map[string]string{"gpu": "a100"}, Artifacts: true}
 	for _, test := range []struct {
 		name   string
 		change func(o *sweep.Offer)
@@ -48,6 +48,8 @@ func TestOfferMeets(t *testing.T) {
 			o.Datasets = map[string]string{`{"dataset":"CBF"}`: "fedcba987654321"}
 		}, "no worker has data set dataset=CBF as it was submitted, with digest abcdef012345; 1 worker has it with " +
 			"digest fedcba987654"},
+		{"no artifacts", func(o *sweep.Offer) { o.NoArtifacts = "a full spool" },
+			"no worker takes trials that leave artifacts; 1 worker has a full spool"},
 	} {
 		o := offer(test.change)
 		unmet := need.Unmet("cpu", []sweep.Offer{o})
@@ -101,6 +103,7 @@ func TestOfferKey(t *testing.T) {
 		"memory":         func(o *sweep.Offer) { o.Memory = 4 << 30 },
 		"labels":         func(o *sweep.Offer) { o.Labels["zone"] = "b" },
 		"data":           func(o *sweep.Offer) { o.OtherData = []string{"abc"} },
+		"no artifacts":   func(o *sweep.Offer) { o.NoArtifacts = "a full spool" },
 	} {
 		other := offer(change)
 		if before, there := seen[other.Key()]; there {

@@ -49,7 +49,7 @@ type Submission struct {
 func (s *Submission) Requirement(key string) Requirement {
 	r := Requirement{
 		Trainer: s.Spec.Trainer, ResultVersion: s.Description.ResultVersion,
-		Memory: s.Spec.Memory, Labels: s.Spec.Requires,
+		Memory: s.Spec.Memory, Labels: s.Spec.Requires, Artifacts: len(s.Spec.Artifacts) > 0,
 	}
 	if digest := s.Datasets[key]; digest != "" {
 		r.Dataset, r.DatasetDigest = key, digest

@@ -32,12 +32,24 @@ type handed struct {
 	file *os.File
 }
 
-// drop removes the artifact's file.
+// drop removes the artifact's file, unless keep has moved it.
 func (h *handed) drop() {
 	if h.file != nil {
 		_ = h.file.Close() // it is not needed any more
 		_ = os.Remove(h.file.Name())
 	}
+}
+
+// keep makes the content a file of its own. It stays readable here.
+func (h *handed) keep(path string) error {
+	if h.file != nil {
+		return os.Rename(h.file.Name(), path)
+	}
+	content, err := io.ReadAll(io.NewSectionReader(h.content, 0, h.Size))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
 }
 
 // Artifact implements sweep.Sink. The result contains what is wrong with an artifact that exceeds
@@ -96,12 +108,12 @@ func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) 
 	head, err := io.ReadAll(io.LimitReader(bounded, memoryArtifact))
 	h.Size, h.content = int64(len(head)), bytes.NewReader(head)
 	if err == nil && len(head) == memoryArtifact {
-		err = h.toFile(e.slot.worker.options.CheckpointDir, head, bounded)
+		err = h.toFile(e.slot.worker, head, bounded)
 	}
 	h.Digest = hex.EncodeToString(digest.Sum(nil))
 	switch {
 	case err != nil:
-		err = fmt.Errorf("not received from the trainer: %w", err)
+		err = fmt.Errorf("%s%w", sweep.NotReceived, err)
 	case h.Size > one:
 		err = fmt.Errorf("it has more than %s (limits.artifact)", sweep.SizeText(one))
 	case h.Size > all:
@@ -109,9 +121,9 @@ func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) 
 		err = fmt.Errorf("the trial's artifacts have more than %s together (limits.artifacts)",
 			sweep.SizeText(max(one, all)))
 	case a.Size != 0 && a.Size != h.Size:
-		err = fmt.Errorf("damaged in transit from the trainer: received %d bytes of %d", h.Size, a.Size)
+		err = fmt.Errorf("%sreceived %d bytes of %d", sweep.Damaged, h.Size, a.Size)
 	case a.Digest != "" && a.Digest != h.Digest:
-		err = errors.New("damaged in transit from the trainer: the digests differ")
+		err = errors.New(sweep.Damaged + "the digests differ")
 	}
 	if err != nil {
 		h.drop()
@@ -120,19 +132,21 @@ func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) 
 	return h, nil
 }
 
-// toFile writes the artifact to a file, whose name it removes.
-func (h *handed) toFile(dir string, head []byte, rest io.Reader) error {
-	dir = cmp.Or(dir, os.TempDir())
+// toFile writes the artifact to a file, whose name it removes unless the spool is to have it.
+func (h *handed) toFile(w *Worker, head []byte, rest io.Reader) error {
+	dir := cmp.Or(w.spool.dir, w.options.CheckpointDir, os.TempDir())
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	// Where an open file cannot be removed, removeOldCheckpoints removes that of a killed
-	// worker.
+	// That of a killed worker is removed with the worker's spool or, where an open file cannot be removed, by
+	// removeOldCheckpoints.
 	f, err := os.CreateTemp(dir, "artifact-*"+unfinishedSuffix)
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(f.Name()) // if this fails, drop removes it
+	if w.spool.dir == "" {
+		_ = os.Remove(f.Name()) // if this fails, drop removes it
+	}
 	h.file, h.content = f, f
 	h.Size, err = io.Copy(f, io.MultiReader(bytes.NewReader(head), rest))
 	return err
@@ -146,24 +160,64 @@ func (e *execution) dropArtifacts() {
 	e.artifacts = nil
 }
 
-// store stores the artifacts that the sweep names, and media, and adds them to the result. It fails only if
+// store has the artifacts stored that the sweep names, and media, and adds them to the result. It fails only if
 // the execution has ended.
 func (e *execution) store(r *sweep.Result) error {
-	r.Artifacts = nil
+	var artifacts []sweep.Artifact
 	for _, name := range slices.Concat(e.delivery.Artifacts, e.media()) {
 		a := sweep.Artifact{Name: name, Problem: notHandedOver}
 		if h := e.artifacts[name]; h != nil {
 			a = h.Artifact
-			if a.Problem == "" {
-				if err := e.put(e.ctx, &a, h.content); err != nil {
-					return err
-				}
+		}
+		artifacts = append(artifacts, a)
+	}
+	return e.leave(e.ctx, r, artifacts)
+}
+
+// leave puts artifacts into a result, and into the spool, if it takes them; else it stores them now.
+func (e *execution) leave(ctx context.Context, r *sweep.Result, artifacts []sweep.Artifact) error {
+	w := e.slot.worker
+	r.Artifacts = artifacts
+	waiting := 0
+	for i := range artifacts {
+		a := &artifacts[i]
+		if a.Problem == "" && w.options.Artifacts == nil {
+			a.Problem = "its worker has no artifact store"
+		}
+		if a.Problem != "" {
+			a.Size, a.Digest = 0, ""
+		} else {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return nil
+	}
+	var err error
+	if e.spooled, err = w.spool.keep(e, artifacts); err == nil {
+		return nil
+	}
+	media := errors.Is(err, errSpoolFull) && len(e.delivery.Artifacts) == 0
+	if !errors.Is(err, errNoSpool) {
+		w.log.Warn("artifacts not taken into the spool", "trial", e.delivery.TrialID, "error", err)
+	}
+	w.spool.inPlace.Add(1)
+	defer w.spool.inPlace.Add(-1)
+	for i := range artifacts {
+		a := &artifacts[i]
+		switch {
+		case a.Problem != "":
+			continue
+		case media:
+			a.Problem = sweep.NotStored + err.Error()
+		default:
+			if err := w.put(ctx, e.delivery.TrialID, a, e.artifacts[a.Name].content); err != nil {
+				return err
 			}
 		}
 		if a.Problem != "" {
 			a.Size, a.Digest = 0, ""
 		}
-		r.Artifacts = append(r.Artifacts, a)
 	}
 	return nil
 }
@@ -189,35 +243,27 @@ func (e *execution) storeStopped(r *sweep.Result) {
 		}
 	}
 	if h := e.artifacts[a.Name]; h != nil {
-		if a = h.Artifact; a.Problem == "" && e.put(e.running, &a, h.content) != nil {
-			a.Problem = "not stored: the worker was stopped"
-		}
+		a = h.Artifact
 	}
-	if a.Problem != "" {
-		a.Size, a.Digest = 0, ""
+	if e.leave(e.running, r, []sweep.Artifact{a}) != nil {
+		r.Artifacts = []sweep.Artifact{{Name: a.Name, Problem: sweep.NotStored + "the worker was stopped"}}
 	}
-	r.Artifacts = []sweep.Artifact{a}
 }
 
-// put stores an artifact, or sets its Problem.
-func (e *execution) put(ctx context.Context, a *sweep.Artifact, content io.ReaderAt) error {
-	w := e.slot.worker
+// put stores an artifact of a trial, or sets its Problem. It fails only if ctx has ended.
+func (w *Worker) put(ctx context.Context, id sweep.TrialID, a *sweep.Artifact, content io.ReaderAt) error {
 	store := w.options.Artifacts
-	if store == nil {
-		a.Problem = "its worker has no artifact store"
-		return nil
-	}
 	a.Store = store.Name()
-	err := store.Put(ctx, sweep.ArtifactLocation(w.options.Pool, e.delivery.TrialID, a.Digest), content, a.Size)
+	err := store.Put(ctx, sweep.ArtifactLocation(w.options.Pool, id, a.Digest), content, a.Size)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		a.Problem = "not stored: " + err.Error()
+		a.Problem = sweep.NotStored + err.Error()
 		if a.Full = errors.Is(err, sweep.ErrStoreFull); a.Full && !w.logFull() {
 			return nil
 		}
-		w.log.Error("artifact not stored", "trial", e.delivery.TrialID, "artifact", a.Name, "error", err)
+		w.log.Error("artifact not stored", "trial", id, "artifact", a.Name, "error", err)
 	}
 	return nil
 }

@@ -77,19 +77,21 @@ func readHeader(line []byte) (checkpointHeader, error) {
 	return h, nil
 }
 
-func (e *execution) checkpointPath() string { return e.slot.worker.checkpointPath(e.delivery) }
+func (e *execution) checkpointPath() string {
+	return e.slot.worker.checkpointPath(e.delivery.Fingerprint)
+}
 
-func (w *Worker) checkpointPath(d *wire.Delivery) string {
+func (w *Worker) checkpointPath(f sweep.Fingerprint) string {
 	dir := w.options.CheckpointDir
-	if dir == "" || d.Fingerprint == "" {
+	if dir == "" || f == "" {
 		return ""
 	}
-	return filepath.Join(dir, filepath.Base(string(d.Fingerprint))+checkpointSuffix)
+	return filepath.Join(dir, filepath.Base(string(f))+checkpointSuffix)
 }
 
 // hasCheckpoint reports whether there is a checkpoint to resume from.
 func (w *Worker) hasCheckpoint(d *wire.Delivery) bool {
-	path := w.checkpointPath(d)
+	path := w.checkpointPath(d.Fingerprint)
 	if path == "" {
 		return false
 	}

@@ -42,6 +42,7 @@ type execution struct {
 	saved      bool // a checkpoint of this execution
 	found      bool // a checkpoint of another, fit or not
 	artifacts  map[string]*handed
+	spooled    *spooled // has the artifacts once they are in the spool, else nil
 	// watch applies what stops the trial early; nil if nothing does. last are the last values of all metrics
 	// then, and stopped is why it was stopped, if it was.
 	watch   *sweep.Watch
@@ -133,10 +134,14 @@ func (e *execution) run() error {
 	}
 	e.announcing.Unlock()
 	r := report{events: append(e.former, v.event), delivery: e.identity.Load().delivery, took: took}
-	if v.event.Kind == sweep.EventResult && (e.saved || e.found) {
-		r.done = e.removeCheckpoint
+	if e.spooled != nil {
+		w.spool.commit(e.spooled, r, e.saved || e.found)
+	} else {
+		if v.event.Kind == sweep.EventResult && (e.saved || e.found) {
+			r.done = e.removeCheckpoint
+		}
+		w.reporter.add(r)
 	}
-	w.reporter.add(r)
 	for _, f := range v.takenBack {
 		correction := e.event(sweep.EventReleased)
 		correction.TrialID, correction.Execution = f.id, f.execution

@@ -58,7 +58,8 @@ func (h *heartbeats) run(ctx context.Context) {
 // send sends a heartbeat and carries out the answer.
 func (h *heartbeats) send(ctx context.Context) {
 	w := h.worker
-	heartbeat := wire.Heartbeat{WorkerStatus: w.Status(), Checkpoints: w.idleCheckpoints()}
+	heartbeat := wire.Heartbeat{WorkerStatus: w.Status(), Checkpoints: w.idleCheckpoints(),
+		Storing: w.spool.running()}
 	for e := range w.executions {
 		heartbeat.Running = append(heartbeat.Running, wire.Running{TrialID: e.delivery.TrialID, Execution: e.id()})
 	}
@@ -74,6 +75,7 @@ func (h *heartbeats) send(ctx context.Context) {
 				e.abandon(errCancelled)
 			}
 		}
+		w.spool.cancel(func(waiting *wire.Running) bool { return waiting.Execution == r.Execution })
 	}
 	for _, h := range answer.Halt {
 		for e := range w.executions {

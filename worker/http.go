@@ -11,7 +11,8 @@ import (
 )
 
 // Handler serves monitoring: /healthz is 200 while the process lives, /readyz while the worker takes
-// jobs and connected returns nil (else 503 with the reason), /metrics is for Prometheus.
+// jobs, connected returns nil and the artifact store takes artifacts (else 503 with the reason), /metrics
+// is for Prometheus.
 func (d *Daemon) Handler(connected func() error) http.Handler {
 	process := prometheus.NewRegistry()
 	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -34,6 +35,10 @@ func (d *Daemon) Handler(connected func() error) http.Handler {
 		}
 		return 1
 	})
+	gauge("sweep_worker_spooled_results", "Results that wait for their artifacts to be stored.",
+		func(s wire.WorkerStatus) int { return spoolOf(s).Results })
+	gauge("sweep_worker_spooled_bytes", "Artifacts that wait for the artifact store.",
+		func(s wire.WorkerStatus) int { return int(spoolOf(s).Bytes) })
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -42,6 +47,8 @@ func (d *Daemon) Handler(connected func() error) http.Handler {
 			answer(w, err.Error())
 		} else if status.State != wire.WorkerReady {
 			answer(w, string(status.State)+": "+status.Reason)
+		} else if status.Spool != nil && status.Spool.Failing {
+			answer(w, status.Spool.Problem)
 		} else {
 			answer(w, "")
 		}
@@ -49,6 +56,13 @@ func (d *Daemon) Handler(connected func() error) http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{d.metrics.registry, process},
 		promhttp.HandlerOpts{}))
 	return mux
+}
+
+func spoolOf(s wire.WorkerStatus) wire.WorkerSpool {
+	if s.Spool == nil {
+		return wire.WorkerSpool{}
+	}
+	return *s.Spool
 }
 
 func answer(w http.ResponseWriter, problem string) {

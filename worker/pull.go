@@ -166,6 +166,9 @@ func (p *puller) receive(ctx context.Context, jobs *wire.JobConsumer, queue wire
 		case p.worker.adopt(d):
 			p.worker.log.Warn("another job came of a trial that runs here; it goes on for this one",
 				"trial", d.TrialID)
+		case p.worker.spool.adopt(d):
+			p.worker.log.Info("a job came of a trial whose result waits here for the artifact store", "trial",
+				d.TrialID)
 		default:
 			p.worker.backlog.push(d)
 		}

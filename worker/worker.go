@@ -42,6 +42,11 @@ type Options struct {
 	DataDir, CheckpointDir string
 	// Artifacts stores the artifacts of trials. Without it they are missing.
 	Artifacts *artifact.Store
+	// SpoolDir holds what trials left until Artifacts has it, about Spool bytes at most, DefaultSpool if not positive;
+	// beyond that the worker takes no trials that leave artifacts. Without SpoolDir trials occupy their slots until
+	// their artifacts are stored.
+	SpoolDir string
+	Spool    int64
 	// Grace is how long running trials may continue during a drain.
 	Grace time.Duration
 	// MachineFailures is how many of the machine's failures in a row, over
@@ -69,6 +74,7 @@ type Worker struct {
 	backlog  *backlog
 	puller   *puller
 	reporter *reporter
+	spool    *spool
 	// fullLogged is when a full artifact store was last logged, in Unix nanoseconds.
 	fullLogged atomic.Int64
 	heartbeats *heartbeats
@@ -108,6 +114,9 @@ func New(options Options) *Worker {
 	}
 	options.Pool = cmp.Or(options.Pool, sweep.DefaultPool)
 	options.Slots = max(options.Slots, 1)
+	if options.Spool <= 0 {
+		options.Spool = DefaultSpool
+	}
 	if options.MachineFailures < 1 {
 		options.MachineFailures = 3
 	}
@@ -128,11 +137,13 @@ func New(options Options) *Worker {
 	w.offer = newOffer(options, w.heartbeats.soon)
 	w.puller = newPuller(w)
 	w.reporter = newReporter(w)
+	w.spool = newSpool(w)
 	return w
 }
 
 // Run pulls and runs trials until ctx ends, which drains: no further job is pulled, running trials
-// may continue for Grace, then they are stopped and released; their checkpoints are kept. Results
+// may continue for Grace, then they are stopped and released; their checkpoints are kept. So long artifacts are stored,
+// too; those that are not stay in SpoolDir, and their trials are released. Results
 // that the server does not accept within resultTimeout after that are lost, and the trials run
 // again elsewhere. Run returns nil after a drain. If the machine seems broken, it takes no more
 // jobs, waits for the running trials, and returns a *BrokenError.
@@ -147,6 +158,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stopRunning()
 
 	w.removeOldCheckpoints(time.Now())
+	w.spool.open(running)
+	defer w.spool.shut()
 	unsubscribe, err := w.wire.Cancellations(w.cancel)
 	if err != nil {
 		return err
@@ -166,6 +179,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	var slots, pullers, reporting sync.WaitGroup
 	reporting.Go(func() { w.reporter.run(sending) })
+	stored := w.spool.start(running)
 	pullers.Go(func() { w.puller.run(pulling) })
 	failures := make([]error, len(w.slots))
 	for i, s := range w.slots {
@@ -185,6 +199,9 @@ func (w *Worker) Run(ctx context.Context) error {
 			w.returnJobs(s.prefetched, -1)
 		}
 		close(stopped)
+		w.spool.close()
+		stored()
+		w.spool.release()
 		w.reporter.close()
 		reporting.Wait()
 		close(reported)
@@ -243,6 +260,7 @@ func (w *Worker) cancel(id string, indices []int64, reasons map[int64]wire.Halt)
 			e.abandon(errCancelled)
 		}
 	}
+	w.spool.cancel(func(r *wire.Running) bool { return named(r.TrialID) })
 }
 
 // executions yields the running executions.
@@ -280,6 +298,7 @@ func (w *Worker) has(d *wire.Delivery) (here bool) {
 		b.each(compare)
 	}
 	w.reporter.each(compare)
+	w.spool.each(compare)
 	return here
 }
 
@@ -342,6 +361,7 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 				b.each(w.inProgress)
 			}
 			w.reporter.each(w.inProgress)
+			w.spool.each(w.inProgress)
 			w.offer.retry(ctx, helping)
 		}
 		for e := range w.executions {
@@ -377,6 +397,7 @@ func (w *Worker) Status() wire.WorkerStatus {
 	if w.draining.Load() {
 		status.State = wire.WorkerDraining
 	}
+	status.Spool = w.spool.status() // before the offer, which depends on it
 	status.Offer, status.Refusals = w.offer.current()
 	if problem := w.reporter.problem.Load(); problem != nil {
 		status.Problem = *problem

@@ -34,7 +34,7 @@ var settable = []string{"home", "store", "nats", "nats-creds", "nats-nkey", "nat
 	"nats-inbox", "nats-domain",
 	"data", "artifacts", "trainer-path", "trainer-home", "trainer-env", "log-level",
 	"slots", "pool", "name", "grace", "listen", "pprof", "ack-wait", "lease", "replicas", "window", "memory", "label",
-	"script-dir", "ui", "ui-cert", "ui-key", "tokens"}
+	"spool", "script-dir", "ui", "ui-cert", "ui-key", "tokens"}
 
 // variable is the environment's name of a setting.
 func variable(name string) string {
@@ -166,6 +166,7 @@ type daemon struct {
 	replicas   int
 	window     int
 	memory     string
+	spool      string
 	labels     []string
 	scriptDirs []string
 	dashboard  dashboard
@@ -230,6 +231,9 @@ func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	f.IntVar(&d.replicas, "replicas", 1, "replicas of new streams, in a cluster of NATS servers")
 }
 
+// defaultSpool is worker.DefaultSpool.
+const defaultSpool = "4GiB"
+
 func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
 	f.IntVar(&d.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time")
 	f.StringVar(&d.pool, "pool", sweep.DefaultPool, "pool of the worker: only sweeps that name it run here")
@@ -238,6 +242,8 @@ func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
 		"and a trial that uses more is stopped (default: the host's memory divided by the slots)")
 	f.StringSliceVar(&d.labels, "label", nil, "labels that sweeps can require, such as gpu=a100; separate several "+
 		"with commas or repeat the flag")
+	f.StringVar(&d.spool, "spool", defaultSpool, "disk space in --home for artifacts that wait for their store; when "+
+		"it is used up, the worker takes no trials that leave artifacts")
 	f.StringSliceVar(&d.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run; none if empty")
 	f.DurationVar(&d.grace, "grace", 30*time.Second, "how long running trials may continue when the worker stops")
 }

@@ -70,7 +70,7 @@ var settingGroups = []struct {
 	{"State, data and results:", []string{"home", "store", "data", "artifacts", "config", "log-level"}},
 	{"Connection to NATS:", []string{"nats"}},
 	{"Trainers:", []string{"trainer-"}},
-	{"Workers:", []string{"slots", "pool", "name", "grace", "memory", "label", "script-dir"}},
+	{"Workers:", []string{"slots", "pool", "name", "grace", "memory", "label", "spool", "script-dir"}},
 	{"Coordinators:", []string{"lease", "window", "replicas"}},
 	{"Workers and coordinators:", []string{"listen", "pprof", "ack-wait"}},
 	{"The dashboard:", []string{"ui", "tokens"}},

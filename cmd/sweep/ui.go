@@ -195,7 +195,7 @@ func shownWorkers(list []wire.WorkerStatus) []web.Worker {
 		one := web.Worker{
 			ID: w.ID, Name: w.Name, Pool: w.Pool, Version: w.Version, State: string(w.State), Reason: w.Reason,
 			StartedAt: w.StartedAt,
-			Offer:     offerText(&w.Offer), Slots: []web.Slot{},
+			Offer:     offerText(&w.Offer), Problem: strings.Join(problemsOf(w), "; "), Slots: []web.Slot{},
 		}
 		for _, slot := range w.Slots {
 			one.Slots = append(one.Slots, web.Slot{Trial: slot.Trial, Since: slot.Since})

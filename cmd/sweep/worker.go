@@ -38,8 +38,13 @@ Everyone who may submit sweeps can then run commands as this worker's user.
 
 After several failures of the machine in a row, such as a full disk, the worker takes
 no further jobs, finishes those that are running, and reports the reason ("sweep
-workers"). On SIGTERM it drains: running trials finish; those still running after
---grace are stopped, keep their checkpoints and return to the queue.
+workers"). On SIGTERM it drains: running trials finish, and their artifacts are
+stored; trials still running after --grace are stopped, keep their checkpoints and
+return to the queue.
+
+A trial that leaves artifacts frees its slot when it has ended. Its result waits on
+disk until the artifact store has them, up to --spool in all, and is reported then.
+What a killed or stopped worker leaves there is stored by the next one on this host.
 
 Exit codes: 0 stopped, 1 error, 2 invalid settings.`,
 		Example: "  sweep worker --nats nats://head:4222 --slots 8 --data /srv/data\n  sweep worker --nats " +
@@ -59,11 +64,18 @@ Exit codes: 0 stopped, 1 error, 2 invalid settings.`,
 			if err != nil {
 				return usageError("--memory: %w", err)
 			}
+			spool, err := sweep.ParseSize(d.spool)
+			if err == nil && spool < 1 {
+				err = fmt.Errorf("%s: expected at least 1 byte", d.spool)
+			}
+			if err != nil {
+				return usageError("--spool: %w", err)
+			}
 			labels, err := parseLabels(d.labels)
 			if err != nil {
 				return usageError("--label: %w", err)
 			}
-			return s.runWorker(cmd, &d, memory, labels)
+			return s.runWorker(cmd, &d, worker.Options{Memory: memory, Labels: labels, Spool: spool})
 		},
 	}
 	d.addFlags(cmd.Flags())
@@ -99,7 +111,8 @@ func parseLabels(list []string) (map[string]string, error) {
 	return labels, nil
 }
 
-func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels map[string]string) error {
+// runWorker runs a worker with what options say of it, and its other settings.
+func (s *settings) runWorker(cmd *cobra.Command, d *daemon, options worker.Options) error {
 	collectLess()
 	log := s.daemonLogger(cmd)
 	home, err := s.homeDir()
@@ -134,12 +147,11 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels
 	if err != nil {
 		return err
 	}
-	daemon := worker.NewDaemon(worker.Options{
-		Wire: w, Launcher: launcher, Name: d.name, Pool: d.pool, Slots: d.slots, DataDir: data, Memory: memory,
-		Labels:        labels,
-		CheckpointDir: filepath.Join(home, "checkpoints"), Artifacts: artifacts, Grace: d.grace, Logger: log,
-		Version: model.Version,
-	})
+	options.Wire, options.Launcher, options.Artifacts, options.Logger = w, launcher, artifacts, log
+	options.Name, options.Pool, options.Slots, options.Grace = d.name, d.pool, d.slots, d.grace
+	options.DataDir, options.CheckpointDir = data, filepath.Join(home, "checkpoints")
+	options.SpoolDir, options.Version = filepath.Join(home, "spool"), model.Version
+	daemon := worker.NewDaemon(options)
 	stop, err := d.serve(daemon.Handler(func() error { return connected(conn) }), log)
 	if err != nil {
 		return err

@@ -77,6 +77,11 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 			fmt.Fprintf(out, "%s is %s: %s\n", worker.Name, worker.State, worker.Reason)
 		}
 	}
+	for _, worker := range workers {
+		for _, problem := range problemsOf(&worker) {
+			fmt.Fprintf(out, "%s: %s\n", worker.Name, problem)
+		}
+	}
 	for _, line := range offerLines(workers) {
 		fmt.Fprintln(out, line)
 	}
@@ -87,6 +92,17 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 		}
 	}
 	return nil
+}
+
+// problemsOf says what keeps a worker from reporting results.
+func problemsOf(w *wire.WorkerStatus) (problems []string) {
+	if w.Problem != "" {
+		problems = append(problems, "cannot report the results of its trials: "+w.Problem)
+	}
+	if w.Spool != nil && w.Spool.Problem != "" {
+		problems = append(problems, w.Spool.Problem)
+	}
+	return problems
 }
 
 // namedWorkers is how many workers of equal offers are named.
@@ -136,6 +152,9 @@ func offerText(o *sweep.Offer) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
 		parts = append(parts, name+"="+o.Labels[name])
+	}
+	if o.NoArtifacts != "" {
+		broken = append(broken, "no trials that leave artifacts: it has "+o.NoArtifacts)
 	}
 	return strings.Join(append(parts, broken...), ", ")
 }

@@ -12,6 +12,8 @@ type Heartbeat struct {
 	// Ready means that it takes jobs, Gone that it ends. Running are its executions.
 	Ready, Gone bool
 	Running     []Running
+	// Storing are executions that have ended and occupy no slot; their results come when their artifacts are stored.
+	Storing []Running
 }
 
 // Running is a running execution.

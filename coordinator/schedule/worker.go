@@ -109,10 +109,13 @@ func (s *State) Offers(pool string) (offers []sweep.Offer) {
 	return offers
 }
 
-// EachRunning calls visit for each trial that a worker reports as running.
+// EachRunning calls visit for each trial that a worker reports as running, or whose artifacts it stores.
 func (s *State) EachRunning(visit func(sweep.TrialID)) {
 	for _, w := range s.workers {
 		for _, r := range w.Running {
+			visit(r.TrialID)
+		}
+		for _, r := range w.Storing {
 			visit(r.TrialID)
 		}
 	}

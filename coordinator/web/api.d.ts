@@ -358,6 +358,7 @@ export interface Worker {
   started_at: string;
   slots: { trial: TrialID | null; since: string }[];
   offer: string;
+  problem?: string;
   refusals?: (TrialID & { reason: string; at: string })[];
 }
 

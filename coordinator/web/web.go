@@ -67,16 +67,18 @@ type Options struct {
 
 // Worker is a worker as the dashboard shows it.
 type Worker struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Pool      string          `json:"pool"`
-	Version   string          `json:"version"`
-	State     string          `json:"state"`
-	Reason    string          `json:"reason,omitempty"`
-	StartedAt time.Time       `json:"started_at"`
-	Slots     []Slot          `json:"slots"`
-	Offer     string          `json:"offer"`
-	Refusals  []WorkerRefusal `json:"refusals,omitempty"`
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Pool      string    `json:"pool"`
+	Version   string    `json:"version"`
+	State     string    `json:"state"`
+	Reason    string    `json:"reason,omitempty"`
+	StartedAt time.Time `json:"started_at"`
+	Slots     []Slot    `json:"slots"`
+	Offer     string    `json:"offer"`
+	// Problem is why its results are not reported, empty if they are.
+	Problem  string          `json:"problem,omitempty"`
+	Refusals []WorkerRefusal `json:"refusals,omitempty"`
 }
 
 // Slot is what one slot of a worker does; Trial is nil while it waits.

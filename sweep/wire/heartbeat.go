@@ -33,6 +33,9 @@ type Heartbeat struct {
 	WorkerStatus
 	// Running are the executions under way.
 	Running []Running `json:"running,omitempty"`
+	// Storing are executions that have ended and whose artifacts wait for the artifact store: their results
+	// are not reported yet.
+	Storing []Running `json:"storing,omitempty"`
 	// Checkpoints are trials of which the worker keeps a checkpoint and which it
 	// does not run.
 	Checkpoints []sweep.TrialID `json:"checkpoints,omitempty"`
@@ -60,7 +63,7 @@ type Halted struct {
 
 // HeartbeatAnswer is the active coordinator's answer to a heartbeat.
 type HeartbeatAnswer struct {
-	// Stop are those of Heartbeat.Running whose trials have ended: the sweep was
+	// Stop are those of Heartbeat.Running and Storing whose trials have ended: the sweep was
 	// cancelled, or another execution's result is recorded. Executions that started
 	// since are not among them.
 	Stop []Running `json:"stop,omitempty"`

@@ -47,6 +47,19 @@ type WorkerStatus struct {
 	Refusals []WorkerRefusal `json:"refusals,omitempty"`
 	// Problem is why the worker cannot report the results of its trials.
 	Problem string `json:"problem,omitempty"`
+	// Spool is what waits for the artifact store; nil if nothing does.
+	Spool *WorkerSpool `json:"spool,omitempty"`
+}
+
+// WorkerSpool is what waits at a worker for the artifact store.
+type WorkerSpool struct {
+	// Results are those of trials whose artifacts wait, Bytes what they occupy on the worker's disk.
+	Results int   `json:"results"`
+	Bytes   int64 `json:"bytes"`
+	// Problem is why they wait, empty if they are being stored. Failing says that the artifact store fails, and is
+	// not only slow.
+	Problem string `json:"problem,omitempty"`
+	Failing bool   `json:"failing,omitempty"`
 }
 
 // WorkerRefusal is a job that a worker could not run.

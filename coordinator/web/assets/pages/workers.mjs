@@ -67,6 +67,7 @@ function List({ workers }) {
         <td>
           <${State} state=${worker.state} />
           ${worker.reason && html`<br /><span class="quiet">${worker.reason}</span>`}
+          ${worker.problem && html`<br /><span class="quiet">${worker.problem}</span>`}
         </td>
         <td>${worker.slots.map((slot, i) => html`<${Slot} key=${i} slot=${slot} />`)}</td>
         <td class="wrap">${worker.offer}</td>
