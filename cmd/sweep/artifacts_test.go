@@ -274,3 +274,34 @@ func TestParseBucket(t *testing.T) {
 		}
 	}
 }
+
+// A completed trial whose artifact was lost is not complete: run ends with a code of its own and the list, and the same
+// command trains the trial again. So it is with what is not in the store any more of a reused result.
+func TestLostArtifacts(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	home, dir := t.TempDir(), t.TempDir()
+	run := func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }
+	file := write(t, dir, "s.yaml", "name: leaving\nreplicates: 2\nparameters:\n  dataset: {value: generated-cbf}\n"+
+		"  epochs: {value: 1}\nartifacts: [weights]\n")
+	nowhere := filepath.Join(write(t, dir, "regular", ""), "below")
+	check(t, run,
+		line{args: []string{"run", file, "--artifacts", nowhere}, code: exitArtifacts, stderr: []string{"2 completed",
+			"weights of 2 trials (0-1): not stored: ", "2 artifacts of completed trials were lost",
+			"run the file again"}},
+		line{args: []string{"run", file}, stderr: []string{"2 completed (0 reused"}},
+		line{args: []string{"run", file, "--fresh"}, stderr: []string{"2 completed (2 reused"}},
+	)
+	paths, err := filepath.Glob(filepath.Join(home, "artifacts", "cpu", "*", "1", "*"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("%v, %v", paths, err)
+	}
+	if err := os.Remove(paths[0]); err != nil {
+		t.Fatal(err)
+	}
+	check(t, run,
+		line{args: []string{"run", file, "--fresh"}, code: exitArtifacts, stderr: []string{"2 completed (2 reused",
+			"weights of trial 1: it is lost in", "--reuse=false", "1 artifact of completed trials"}},
+		line{args: []string{"run", file, "--reuse=false"}, stderr: []string{"2 completed (0 reused"}},
+	)
+}

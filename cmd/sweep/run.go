@@ -19,6 +19,7 @@ import (
 	"sweep/coordinator/web"
 	"sweep/local"
 	"sweep/sweep"
+	"sweep/sweep/artifact"
 	"sweep/sweep/paper"
 	"sweep/sweep/progress"
 	"sweep/sweep/report"
@@ -74,8 +75,9 @@ ends. When the error is corrected, run the same command again. The keys canary a
 limits.errors of the file change this.
 
 Exit codes: 0 all trials completed, 1 error, 2 the file is invalid, 3 some trials
-failed, 4 no such file or trainer, 6 paused because trials fail, 130 interrupted, or
-ended by --until with trials left (run the same command again to resume).`,
+failed, 4 no such file or trainer, 5 artifacts of completed trials were lost, 6 paused
+because trials fail, 130 interrupted, or ended by --until with trials left (run the
+same command again to resume).`,
 		Example: `  sweep run examples/cbf.yaml
   sweep run ucr.yaml --data ~/data --slots 4
   sweep run sweep.yaml --slots 2 --ui
@@ -210,7 +212,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if options.dashboard.address != "" && options.progress != progressQuiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), "the dashboard stops with the run; \"sweep ui\" serves the results")
 	}
-	return conclude(cmd, results, record, options.conclude)
+	return conclude(cmd, results, record, artifacts, options.conclude)
 }
 
 // leadLocal opens the database of the settings and takes its lead for this process, the only one that runs
@@ -334,8 +336,9 @@ func (l *localRun) outlast(ctx context.Context, submission *sweep.Submission, fr
 	}
 }
 
-// conclude prints the result of a finished sweep, its tables if show is nil, and decides the exit code.
-func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord,
+// conclude prints the result of a finished sweep, its tables if show is nil, and decides the exit code. Artifacts of
+// reused results are looked for in a store, unless it is nil.
+func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, store *artifact.Store,
 	show func(sweep.Reader, *sweep.SweepRecord) error) error {
 	ctx := cmd.Context()
 	counts, err := results.Progress(ctx, record.ID)
@@ -366,6 +369,10 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 	if err := show(results, record); err != nil {
 		return err
 	}
+	lost, err := lostArtifacts(ctx, results, record.ID, store, errOut)
+	if err != nil {
+		return err
+	}
 	_, local := results.(sweep.Store)
 	if record.Halted() {
 		return &exitError{exitHalted, fmt.Errorf("sweep %s is paused: %s\n%s", record.ID, record.Reason,
@@ -379,6 +386,14 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		}
 		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"; "+
 			"when the cause is fixed, %s", counts.Failed, counts.Total(), record.ID, again)}
+	}
+	if lost > 0 {
+		again := "run the file again to train their trials again"
+		if !local {
+			again = "submit the file again to train their trials again"
+		}
+		return &exitError{exitArtifacts, fmt.Errorf("%s of completed trials were lost, as listed above: when the "+
+			"cause is fixed, %s", sweep.CountText(lost, "artifact"), again)}
 	}
 	return nil
 }
