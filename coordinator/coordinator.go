@@ -266,6 +266,10 @@ func (c *Coordinator) Stuck(longer time.Duration) error {
 	return nil
 }
 
+// Stalled returns the error with which the coordinator has failed for longer than a time, always for the same cause; nil
+// if there is none. Another coordinator, or a new one on the same database, may succeed.
+func (c *Coordinator) Stalled(longer time.Duration) error { return c.outages.stalled(longer) }
+
 // Ready is closed when Run has prepared the broker and requeued the trials of earlier processes.
 // Then the workers of an Exclusive coordinator may start.
 func (c *Coordinator) Ready() <-chan struct{} { return c.ready }

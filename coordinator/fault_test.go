@@ -106,7 +106,7 @@ func TestStoreFailures(t *testing.T) {
 			w.start()
 			id := b.submit(c, submission("faulty", 0, 300))
 			b.until("some trials are done", func() bool { return b.progress(id).Completed >= 20 })
-			store.fail(method, syscall.ENOSPC)
+			store.fail(method, sweep.Unavailable("the disk is full: %w", syscall.ENOSPC))
 			n := store.called(method)
 			goOn()
 			b.until("it has failed three times", func() bool { return store.called(method) >= n+3 })

@@ -1,12 +1,14 @@
 package coordinator
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"sweep/coordinator/schedule"
+	"sweep/sweep"
 )
 
 // outages are the activities that fail now. It logs their first failures and their recoveries.
@@ -26,7 +28,9 @@ type outage struct {
 	onePool bool
 	since   time.Time
 	pause   time.Duration
-	err     error
+	// err is the latest error, of which all since unchanged have the same cause.
+	err       error
+	unchanged time.Time
 }
 
 // failed notes a failure of an activity and returns the pause before the next attempt.
@@ -39,6 +43,9 @@ func (a *outages) failed(doing string, onePool bool, err error) time.Duration {
 		a.list = append(a.list, &outage{doing: doing, onePool: onePool, since: time.Now()})
 	}
 	o := a.list[i]
+	if o.err == nil || sweep.FailureCause(o.err.Error()) != sweep.FailureCause(err.Error()) {
+		o.unchanged = time.Now()
+	}
 	o.err, o.pause = err, schedule.NextPause(o.pause)
 	pause := o.pause
 	a.mu.Unlock()
@@ -74,6 +81,19 @@ func (a *outages) oldest(onePool bool) error {
 	for _, o := range a.list {
 		if o.onePool == onePool {
 			return o.err
+		}
+	}
+	return nil
+}
+
+// stalled returns the error with which an activity that affects all pools has failed for longer than a time, nil if there
+// is none. A full broker is as full for any other coordinator.
+func (a *outages) stalled(longer time.Duration) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, o := range a.list {
+		if !o.onePool && !isFull(o.err) && time.Since(o.unchanged) > longer {
+			return fmt.Errorf("%s has failed for %v: %w", o.doing, time.Since(o.unchanged).Round(time.Second), o.err)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -313,7 +314,7 @@ func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 		if err == nil {
 			err = r.stop(ctx, record, nil, indices)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, sweep.ErrNotFound) { // it may have been deleted
 			return fmt.Errorf("stopping trials of sweep %s whose workers vanished: %w", id, err)
 		}
 	}

@@ -22,6 +22,8 @@ type scheduler struct {
 	// looked means that answers include the backlogs of sweeps.
 	looked    bool
 	executors executors
+	// failures counts, by sweep, how often in a row an action failed because of it, as it seems.
+	failures map[string]int
 	// failure holds an error of the broker that ends Run.
 	failure chan error
 }
@@ -33,7 +35,8 @@ var errUncertain = errors.New("the lease has expired, and another coordinator ma
 func (c *Coordinator) schedule(ctx context.Context) error {
 	s := &scheduler{
 		Coordinator: c, active: map[string]*activeSweep{},
-		executors: executors{last: map[string]chan struct{}{}}, failure: make(chan error, 1),
+		executors: executors{last: map[string]chan struct{}{}}, failures: map[string]int{},
+		failure: make(chan error, 1),
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -95,6 +98,7 @@ func (s *scheduler) forgetEnded() {
 	for id := range s.active {
 		if ended(id) {
 			delete(s.active, id)
+			delete(s.failures, id)
 			s.log.Info("sweep is no longer active", "sweep", id)
 		}
 	}
@@ -169,10 +173,42 @@ func (s *scheduler) leave(ctx context.Context) {
 	}
 }
 
-// onStore carries out an action on the database. After an error the fact is schedule.Failed.
+// onStore carries out an action on the database. After an error the fact is schedule.Failed, unless the error
+// concerns nothing but a part of what the action is about.
 func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedule.Fact, error) {
-	done := schedule.Done{Action: action}
-	var err error
+	if a, is := action.(schedule.Dispatch); is {
+		return s.dispatch(ctx, a)
+	}
+	done, err := s.try(ctx, action)
+	if id := sweepOf(action); id != "" {
+		err = s.settle(ctx, id, err)
+	}
+	if err != nil {
+		return schedule.Failed{Err: err}, err
+	}
+	return done, nil
+}
+
+// sweepOf is the one sweep that an action on the database is about, "" if it may be about several.
+func sweepOf(action schedule.Action) string {
+	switch a := action.(type) {
+	case schedule.Write:
+		return a.Sweep
+	case schedule.Explain:
+		return a.Sweep
+	case schedule.Suspend:
+		return a.Sweep
+	case schedule.Exhaust:
+		return a.Sweep
+	case schedule.Halt:
+		return a.Sweep
+	}
+	return ""
+}
+
+// try carries out an action on the database, but for a Dispatch.
+func (s *scheduler) try(ctx context.Context, action schedule.Action) (done schedule.Done, err error) {
+	done.Action = action
 	switch a := action.(type) {
 	case schedule.Read:
 		done.Backlogs, err = s.store.Backlog(ctx, a.Sweeps...)
@@ -181,8 +217,6 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 		for _, b := range done.Backlogs {
 			s.pools.Store(b.Sweep, b.Pool)
 		}
-	case schedule.Dispatch:
-		return s.dispatch(ctx, a)
 	case schedule.Write:
 		var active *activeSweep
 		if active, err = s.sweep(ctx, a.Sweep); err == nil {
@@ -192,27 +226,14 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 			done.Err, err = broken.error, nil
 		}
 	case schedule.Requeue:
-		var n int64
-		n, err = s.store.Requeue(ctx, a.Trials)
-		doing := "requeuing %d trials"
-		if err == nil && len(a.Lost) > 0 {
-			doing += " whose jobs were lost"
-			n, err = s.store.RequeueUnheard(ctx, a.Lost)
-		}
-		s.options.Metrics.requeued.Add(float64(n))
-		err = wrap(err, doing, len(a.Trials)+len(a.Lost))
+		err = s.requeue(ctx, a)
 	case schedule.Explain:
 		err = wrap(s.store.SetWaiting(ctx, a.Sweep, a.Waiting, a.Reason), "storing why sweep %s waits", a.Sweep)
 		if err == nil && a.Reason != "" && !a.Reported {
 			s.log.Warn("trials wait for a worker", "sweep", a.Sweep, "all", a.Waiting, "reason", a.Reason)
 		}
 	case schedule.Fail:
-		var events []sweep.Event
-		for _, f := range a.Failures {
-			events = append(events, failure(f.TrialID, f.Err))
-		}
-		_, err = s.store.Record(ctx, events)
-		err = wrap(err, "recording %d trials that are too large", len(events))
+		err = s.recordFailures(ctx, a)
 	case schedule.Suspend:
 		s.log.Error("paused a sweep that cannot be expanded", "sweep", a.Sweep, "error", a.Err)
 		if panicked, is := errors.AsType[*sweep.PanicError](a.Err); is {
@@ -228,10 +249,7 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 	default:
 		panic(fmt.Sprintf("an action of type %T", a))
 	}
-	if err != nil {
-		return schedule.Failed{Err: err}, err
-	}
-	return done, nil
+	return done, err
 }
 
 // wrap puts what was being done before an error; nil remains nil.
@@ -315,22 +333,28 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 	for _, p := range a.Places {
 		shares[class{p.Sweep, p.Class}]++
 	}
+	done := schedule.Done{Action: a}
 	taken := map[class][]wire.Job{}
-	var unused []sweep.TrialID
 	for from, share := range shares {
-		jobs, trials, err := s.takeJobs(ctx, from.sweep, from.class, share)
+		jobs, marked, err := s.takeJobs(ctx, from.sweep, from.class, share)
 		if panicked, is := errors.AsType[*sweep.PanicError](err); is {
 			delete(s.active, from.sweep)
-			s.answers = append(s.answers, schedule.Broken{Sweep: from.sweep, Err: panicked, Unused: trials})
+			s.answers = append(s.answers, schedule.Broken{Sweep: from.sweep, Err: panicked, Unused: marked})
 			continue
 		}
-		unused = append(unused, trials...)
 		if err != nil {
-			return schedule.Failed{Err: err, Unused: unused}, err
+			done.Unused = append(done.Unused, marked...)
+		}
+		if err := s.settle(ctx, from.sweep, err); err != nil {
+			for _, list := range taken {
+				for i := range list {
+					done.Unused = append(done.Unused, list[i].TrialID)
+				}
+			}
+			return schedule.Failed{Err: err, Unused: done.Unused}, err
 		}
 		taken[from] = jobs
 	}
-	done := schedule.Done{Action: a}
 	jobs := map[schedule.Queue][]wire.Job{}
 	for _, p := range a.Places {
 		from := class{p.Sweep, p.Class}

@@ -77,7 +77,8 @@ type Queue interface {
 	// trial that was stopped early, of any sweep in the same pool. It looks in the trial's own sweep alone if
 	// the grid does not reuse results.
 	Checkpoints(ctx context.Context, id string, trials []Trial) (map[int64]ArtifactRecord, error)
-	// Requeue puts the queued ones of these trials back to pending.
+	// Requeue puts the queued ones of these trials back to pending. It skips those that do not exist, as
+	// those of a deleted sweep.
 	Requeue(ctx context.Context, trials []TrialID) (int64, error)
 	// SetWaiting records whether no worker can run what is left of an active sweep, and
 	// why.
@@ -111,7 +112,8 @@ type Reconciler interface {
 	// as before.
 	Unheard(ctx context.Context, before time.Time, after *TrialID, limit int) ([]Heard, error)
 	// RequeueUnheard puts back those of them that were not queued or heard of again
-	// since Unheard returned them. Those without a time it puts back in any case.
+	// since Unheard returned them. Those without a time it puts back in any case. It skips those that do
+	// not exist.
 	RequeueUnheard(ctx context.Context, trials []Heard) (int64, error)
 }
 

@@ -43,11 +43,13 @@ type Candidate struct {
 	// unable is why this one could not lead when that was last checked.
 	unable atomic.Pointer[inability]
 	slow   slowness
+	// stall is stallTime, but in tests.
+	stall time.Duration
 }
 
 // New returns a candidate that does not run yet.
 func New(options Options) *Candidate {
-	c := &Candidate{Options: options}
+	c := &Candidate{Options: options, stall: stallTime}
 	c.phase(errors.New("starting"))
 	return c
 }
@@ -62,6 +64,10 @@ type inability struct {
 }
 
 const (
+	// stallTime is for how long a leader may fail with one error before it gives up the lead, stallPoll how often
+	// that is checked, and stallPause how long the lead is left to others then.
+	stallTime             = 30 * time.Second
+	stallPoll, stallPause = time.Second, 2 * time.Second
 	// stuckTime is how long a part of the coordinator may be at one thing before the
 	// lead is left to another coordinator.
 	stuckTime = time.Minute
@@ -128,7 +134,10 @@ func (c *Candidate) Run(ctx context.Context) error {
 			continue // it stands by
 		}
 		c.phase(err)
-		if pause == firstPause {
+		if errors.As(err, new(*stallError)) {
+			c.Logger.Error("gave up the lead, so that another coordinator, or this one anew, may succeed", "error", err)
+			pause = stallPause
+		} else if pause == firstPause {
 			c.Logger.Warn("the database is unavailable; retrying", "error", err)
 		}
 		select {
@@ -175,13 +184,6 @@ func (c *Candidate) term(ctx context.Context, working func()) (err error) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
-	watching.Go(func() {
-		select {
-		case <-leader.Lost():
-			cancel()
-		case <-leading.Done():
-		}
-	})
 	options := c.Options.Options
 	options.Store, options.Cluster, options.Term, options.Leads = results, cluster, leader.Term(), leader.Holds
 	options.Slow = c.slow.Slow
@@ -189,11 +191,48 @@ func (c *Candidate) term(ctx context.Context, working func()) (err error) {
 	c.active.Store(led)
 	defer c.active.Store(nil)
 	watching.Go(func() { c.control(leading, leader, led, results) })
+	var stall error
+	watching.Go(func() {
+		stall = c.untilLost(leading, leader, led)
+		cancel()
+	})
 	err = led.Run(leading)
+	cancel()
+	watching.Wait()
+	if err == nil && stall != nil {
+		return stall
+	}
 	if err == nil && ctx.Err() == nil {
 		if err = leader.Problem(); !errors.As(err, new(*sweep.DeposedError)) {
 			err = nil // the database is connected to anew
 		}
 	}
 	return err
+}
+
+// stallError is why a coordinator gave up the lead.
+type stallError struct{ error }
+
+// Unwrap returns the error with which the coordinator failed.
+func (e *stallError) Unwrap() error { return e.error }
+
+// untilLost waits until the lead is lost, or is to be given up because the coordinator fails; then it returns why.
+func (c *Candidate) untilLost(ctx context.Context, leader sweep.Lead, led *coordinator.Coordinator) error {
+	tick := time.NewTicker(stallPoll)
+	defer tick.Stop()
+	held := time.Now() // since when the lease has not run out
+	for {
+		select {
+		case <-leader.Lost():
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if !leader.Holds() {
+			held = time.Now()
+		} else if err := led.Stalled(c.stall); err != nil && time.Since(held) > c.stall {
+			return &stallError{err}
+		}
+	}
 }

@@ -82,8 +82,10 @@ type Done struct {
 	// Backlogs are those of the sweeps that were read.
 	Backlogs []sweep.Backlog
 	// Jobs are those of the trials that were marked as queued; they are being published. There
-	// are fewer than places if the sweep has changed meanwhile.
-	Jobs []Job
+	// are fewer than places if the sweep has changed meanwhile. Unused are trials that were marked and
+	// have no job.
+	Jobs   []Job
+	Unused []sweep.TrialID
 	// Trials are those whose jobs were withdrawn. They are set even if there was an error.
 	Trials []sweep.TrialID
 }
@@ -193,9 +195,10 @@ func (f Cancelled) apply(s *State) {
 func (f Done) apply(s *State) {
 	switch a := f.Action.(type) {
 	case Read:
-		s.left(f.Backlogs, len(a.Sweeps) == 0)
+		s.left(f.Backlogs, a.Sweeps)
 	case Dispatch:
 		s.taken(a, f.Jobs)
+		s.jobless = append(s.jobless, f.Unused...)
 	case Write:
 		if f.Err != nil {
 			s.do(Suspend{a.Sweep, f.Err})
@@ -274,7 +277,9 @@ func (s *State) taken(a Dispatch, jobs []Job) {
 		s.put(j.TrialID, job{queue: j.Queue, class: j.Class, publishing: true})
 		queues[j.Queue] = true
 	}
-	s.underway[a.Pool] += len(queues)
+	if len(queues) > 0 {
+		s.underway[a.Pool] += len(queues)
+	}
 	if len(jobs) < len(a.Places) { // otherwise Published marks them
 		for _, p := range a.Places {
 			s.stale[p.Sweep] = true

@@ -14,7 +14,7 @@ import (
 )
 
 // TestProperties draws histories in which workers come, go, vanish and change what they
-// offer, sweeps come, are paused, cancelled and get another priority, trials start, end and fail,
+// offer, sweeps come, are paused, cancelled, deleted between any two actions and get another priority, trials start, end and fail,
 // and the database and the broker of a pool fail and hang. The invariants of [world] hold at
 // every step; in peace every trial that somebody can run ends, and the others' sweeps say
 // why they wait; and the facts, told again, lead to the same decisions.
@@ -106,7 +106,8 @@ func (w *world) events() map[string]func(*rapid.T) {
 			w.sweeps[id].Priority = rapid.IntRange(0, 2).Draw(t, "priority")
 		}),
 		"pause": sweeps(func(_ *rapid.T, id string) {
-			if w.pause(id); w.mode[w.sweeps[id].Pool] == "" {
+			pool := w.sweeps[id].Pool
+			if w.pause(id); w.mode[pool] == "" {
 				for q, waiting := range w.queues {
 					if slices.ContainsFunc(waiting, func(t sweep.TrialID) bool { return t.Sweep == id }) {
 						w.fail("no job of a paused sweep waits", "sweep %s in queue %s", id, w.names[q])
@@ -118,6 +119,7 @@ func (w *world) events() map[string]func(*rapid.T) {
 			w.resume(id, rapid.Bool().Draw(t, "retried"))
 		}),
 		"cancel": sweeps(func(t *rapid.T, id string) { w.cancel(id) }),
+		"delete": sweeps(func(t *rapid.T, id string) { w.deletions[id] = rapid.IntRange(0, 9).Draw(t, "actions") }),
 		"broker": func(t *rapid.T) {
 			mode := rapid.SampledFrom([]string{"", "", "hangs", "refuses", "breaks"}).Draw(t, "mode")
 			w.setBroker(rapid.SampledFrom(pools).Draw(t, "pool"), mode)
@@ -157,6 +159,9 @@ func (w *world) peace(t *rapid.T) {
 		w.setBroker(pool, "")
 	}
 	for _, id := range sortedKeys(w.sweeps) {
+		if w.sweeps[id] == nil { // deleted meanwhile
+			continue
+		}
 		if budget := w.sweeps[id].Budget; budget != nil {
 			budget.Trials = 0 // no bound
 		}

@@ -21,8 +21,9 @@ type sweepState struct {
 	canaries map[int]canary
 }
 
-// left takes in the backlogs of sweeps; with all there are no other active sweeps.
-func (s *State) left(backlogs []sweep.Backlog, all bool) {
+// left takes in the backlogs of the named sweeps, of all active ones if none is named. A named sweep without
+// one does not exist any more.
+func (s *State) left(backlogs []sweep.Backlog, named []string) {
 	there := map[string]bool{}
 	for _, b := range backlogs {
 		there[b.Sweep] = true
@@ -41,9 +42,9 @@ func (s *State) left(backlogs []sweep.Backlog, all bool) {
 		}
 		sw.Backlog, sw.held = b, sw.held[:0]
 	}
-	if all {
-		maps.DeleteFunc(s.sweeps, func(id string, _ *sweepState) bool { return !there[id] })
-	}
+	maps.DeleteFunc(s.sweeps, func(id string, _ *sweepState) bool {
+		return !there[id] && (len(named) == 0 || slices.Contains(named, id))
+	})
 }
 
 // begins reports whether a sweep without written trials has some now. Then the jobs of the others

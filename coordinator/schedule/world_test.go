@@ -48,6 +48,8 @@ type world struct {
 	// late are facts that the state has not been told of yet; lost are trials whose jobs went with their queue.
 	late []Fact
 	lost []sweep.Heard
+	// deletions are sweeps that others delete after so many actions on the database.
+	deletions map[string]int
 
 	// The workers that live; silent ones are not heard of.
 	workers     map[string]*hand
@@ -116,7 +118,7 @@ func newWorld(window, page int, exclusive bool) *world {
 		options: options, state: New(options),
 		now: noon, sweeps: map[string]*sweep.Backlog{}, classes: map[string][]string{},
 		trials: map[sweep.TrialID]*trial{}, ends: map[string]map[int]*ends{}, searches: map[string]*searchWorld{}, most: map[string]int64{},
-		next: map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
+		next: map[string]int64{}, deletions: map[string]int{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
 		held:    map[string][]func(){},
 		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
 		unjust: map[Queue]time.Time{},
@@ -332,8 +334,12 @@ func (w *world) databases(a Action, failed bool) Fact {
 	if failed {
 		return nil
 	}
+	w.deleteDue()
 	if w.down {
 		return Failed{Err: errors.New("the database is down")}
+	}
+	if id := sweepOf(a); id != "" && w.sweeps[id] == nil { // it is gone
+		return Done{Action: a}
 	}
 	switch a := a.(type) {
 	case Read:
@@ -404,6 +410,44 @@ func (w *world) write(a Write) Fact {
 	return done
 }
 
+// sweepOf is the one sweep that an action on the database is about, "" if it may be about several.
+func sweepOf(a Action) string {
+	switch a := a.(type) {
+	case Write:
+		return a.Sweep
+	case Explain:
+		return a.Sweep
+	case Suspend:
+		return a.Sweep
+	case Exhaust:
+		return a.Sweep
+	case Halt:
+		return a.Sweep
+	}
+	return ""
+}
+
+// deleteDue has others delete sweeps whose time has come, which the state is not told.
+func (w *world) deleteDue() {
+	for _, id := range sortedKeys(w.deletions) {
+		if w.deletions[id]--; w.deletions[id] >= 0 {
+			continue
+		}
+		delete(w.deletions, id)
+		if w.sweeps[id] == nil {
+			continue
+		}
+		for t := range maps.Values(w.trials) {
+			if t.id.Sweep == id && !t.state.Terminal() {
+				t.state = sweep.Cancelled
+			}
+		}
+		delete(w.sweeps, id)
+		delete(w.searches, id)
+		w.next[id] = max(w.next[id], 1) // no other sweep gets its id
+	}
+}
+
 // unfinished counts the written trials of a sweep that have not ended.
 func (w *world) unfinished(id string) (n int) {
 	for _, t := range w.trials {
@@ -455,7 +499,7 @@ func (w *world) dispatch(a Dispatch) Fact {
 				taken = t
 			}
 		}
-		if taken == nil || w.sweeps[p.Sweep].State == sweep.SweepPaused {
+		if taken == nil || w.sweeps[p.Sweep] == nil || w.sweeps[p.Sweep].State == sweep.SweepPaused {
 			continue
 		}
 		taken.state = sweep.Queued

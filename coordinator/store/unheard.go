@@ -61,12 +61,16 @@ func (s *Store) RequeueUnheard(ctx context.Context, trials []sweep.Heard) (int64
 func (s *Store) putBack(ctx context.Context, trials []sweep.Heard, states ...sweep.State) (total int64, err error) {
 	err = s.update(ctx, "put trials back to pending", func(t *transaction) {
 		var k keys
+		var found []sweep.Heard
 		for _, h := range trials {
-			k.add(t.number(h.Sweep), h.Index)
+			if number, ok := t.lookup(h.Sweep); ok { // else the sweep was deleted
+				k.add(number, h.Index)
+				found = append(found, h)
+			}
 		}
 		t.claim(slices.Compact(slices.Sorted(slices.Values(k.numbers)))...)
 		for _, state := range states {
-			total += int64(len(t.move(state, sweep.Pending, requeue, string(state), heardBatch(k, trials))))
+			total += int64(len(t.move(state, sweep.Pending, requeue, string(state), heardBatch(k, found))))
 		}
 	})
 	return total, err

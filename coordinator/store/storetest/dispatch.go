@@ -115,8 +115,29 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		// The execution that was taken for lost ends after all.
 		f.record(f.finished(trialID("s1", 1), "x", completed(1, "b")))
 		f.wantState(trialID("s1", 1), sweep.Completed)
-		_, err := f.Requeue(f.ctx, []sweep.TrialID{trialID("nil", 0)})
-		wantError(t, err, sweep.ErrNotFound)
+	})
+
+	// What was deleted meanwhile does not keep the others from being put back.
+	t.Run("RequeueBesideDeleted", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("gone", 2, 2)
+		f.create("s1", 2, 2)
+		gone, own := trialID("gone", 0), trialID("s1", 0)
+		f.mark([]sweep.TrialID{gone})
+		f.mark([]sweep.TrialID{own})
+		_, err := f.CancelTrials(f.ctx, "gone")
+		f.must(err)
+		_, err = f.DeleteSweep(f.ctx, "gone")
+		f.must(err)
+		if n, err := f.Requeue(f.ctx, []sweep.TrialID{gone, trialID("nil", 0), own}); n != 1 || err != nil {
+			t.Errorf("requeued %d, want 1: %v", n, err)
+		}
+		f.mark([]sweep.TrialID{own})
+		n, err := f.RequeueUnheard(f.ctx, []sweep.Heard{{TrialID: gone}, {TrialID: own}, {TrialID: trialID("nil", 0)}})
+		if n != 1 || err != nil {
+			t.Errorf("requeued %d, want 1: %v", n, err)
+		}
+		f.wantProgress("s1", sweep.Progress{Pending: 2})
 	})
 
 	// Trials that were heard of since somebody looked for those unheard of stay.
