@@ -214,12 +214,21 @@ func (s *Server) tell(changes []event) {
 			select {
 			case listener <- e:
 			default: // it is behind, and must ask for everything anyway
-				for len(listener) > 0 {
-					<-listener
-				}
+				empty(listener)
 				listener <- newEvent("anew", struct{}{})
 				listener <- problemEvent(s.events.problem) // nobody can ask for it
 			}
+		}
+	}
+}
+
+// empty takes out what a listener has not received. It never waits: the listener may receive at the same time.
+func empty(listener chan event) {
+	for {
+		select {
+		case <-listener:
+		default:
+			return
 		}
 	}
 }

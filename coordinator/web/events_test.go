@@ -3,6 +3,8 @@ package web
 import (
 	"fmt"
 	"testing"
+
+	"sweep/sweep/sweeptest"
 )
 
 // TestListenerBehind holds that one who misses changes is told to ask for them, and
@@ -26,4 +28,30 @@ func TestListenerBehind(t *testing.T) {
 	if want := "anew {}\nproblem {\"problem\":\"the disk is full\"}\n"; got != want {
 		t.Errorf("told\n%swant\n%s", got, want)
 	}
+}
+
+// TestListenerCatchesUp holds that a listener which reads just while it is told to ask for everything, as one does that
+// had been behind, keeps nobody from being told anything.
+func TestListenerCatchesUp(t *testing.T) {
+	t.Parallel()
+	var s Server
+	listener := make(chan event, backlog)
+	s.events.subscribers = map[chan event]struct{}{listener: {}}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for range 20_000 {
+			s.tell(make([]event, 2*backlog))
+		}
+	}()
+	go func() {
+		for {
+			select {
+			case <-listener:
+			case <-told:
+				return
+			}
+		}
+	}()
+	sweeptest.Receive(t, "all that is told", told)
 }
