@@ -63,6 +63,9 @@ func (l *Ledger) execution(event *sweep.Event, trial *Trial, at time.Time) *Exec
 		if !event.Started.IsZero() {
 			execution.StartedAt = event.Started.UTC()
 		}
+		if trial.State.Terminal() {
+			execution.Outcome, execution.EndedAt = sweep.ExecutionLost, l.now
+		}
 		l.executions[key] = execution
 		trial.Executions++
 		l.write(execution)

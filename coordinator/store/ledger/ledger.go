@@ -6,7 +6,8 @@
 // The rules, event by event (see sweep.Event):
 //
 //   - Any event of an execution that is not known yet makes it known and counts
-//     it: an execution that reports has started. A refusal is no execution.
+//     it: an execution that reports has started. A refusal is no execution. One of a
+//     terminal trial is lost until it reports its end, for which nobody waits.
 //   - started makes the trial running under that execution; another execution
 //     that was running is lost. It is not counted before it is known that its worker
 //     vanished, and never if the trial was put back in between.
@@ -15,7 +16,8 @@
 //     curves keeps them.
 //   - result makes the trial terminal if it is not. Else it is a repeat, and a
 //     fault if both are complete and its digest differs at the same kernel level.
-//     A lost execution's being cancelled does not cancel the trial.
+//     A lost execution's being cancelled does not cancel the trial. Another execution that
+//     was running is lost, and not counted.
 //   - released ends the execution; the trial goes back to pending unless
 //     another execution runs it, or fails once its charged executions reach the
 //     limit. A later release of one execution replaces its charge and reason: a
@@ -167,17 +169,24 @@ func (l *Ledger) start(trial *Trial, execution *Execution) {
 	if trial.Execution != "" && trial.Execution != execution.ID && !execution.New {
 		return
 	}
-	if other := l.executions[executionKey{trial.ID, trial.Execution}]; other != nil && other != execution &&
-		other.Outcome == sweep.ExecutionRunning {
-		other.Outcome, other.EndedAt = sweep.ExecutionLost, l.now
-		if trial.State == sweep.Running { // else it was put back in between
-			other.Replaced = true
-			l.report.Replaced++
-		}
-		l.write(other)
+	if other := l.replace(trial, execution); other != nil && trial.State == sweep.Running { // else it was put back
+		other.Replaced = true
+		l.report.Replaced++
 	}
 	trial.State = sweep.Running
 	trial.runUnder(execution)
+}
+
+// replace ends the execution that started last as lost, if it runs and is another than the one in its place, and
+// returns it. It may report its end nevertheless.
+func (l *Ledger) replace(trial *Trial, by *Execution) *Execution {
+	other := l.executions[executionKey{trial.ID, trial.Execution}]
+	if other == nil || other == by || other.Outcome != sweep.ExecutionRunning {
+		return nil
+	}
+	other.Outcome, other.EndedAt = sweep.ExecutionLost, l.now
+	l.write(other)
+	return other
 }
 
 func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, at time.Time) {
@@ -211,6 +220,7 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 		}
 		return
 	}
+	l.replace(trial, execution)
 	trial.runUnder(execution)
 	if result.Marks != nil {
 		trial.Marks = cleanMarks(result.Marks)

@@ -113,6 +113,53 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		want(f, id, sweep.Pending, 1)
 	})
 
+	// No execution runs for ever in the records when a broker was wiped, and with it the word of its end.
+	t.Run("EndNeverReported", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 2, 2)
+		id := trialID("s1", 0)
+		outcomes := func(want ...sweep.ExecutionOutcome) {
+			t.Helper()
+			list, err := f.Executions(f.ctx, id)
+			f.must(err)
+			if len(list) != len(want) {
+				t.Fatalf("%+v, want %v", list, want)
+			}
+			for i, e := range list {
+				if e.Outcome != want[i] || e.EndedAt.IsZero() != (want[i] == sweep.ExecutionRunning) || e.Charged {
+					t.Errorf("execution %d: %+v, want %s", i, e, want[i])
+				}
+			}
+		}
+		f.mark([]sweep.TrialID{id})
+		f.record(f.started(id, "a"))
+		outcomes(sweep.ExecutionRunning)
+		// Its job and its result are gone: it is requeued, and a short execution is known by its result only.
+		f.putBack(id)
+		f.mark([]sweep.TrialID{id})
+		f.record(f.finished(id, "b", completed(1, "a")))
+		want(f, id, sweep.Completed, 0)
+		outcomes(sweep.ExecutionLost, sweep.ExecutionResult)
+		// A third one starts when the trial has ended, and never ends.
+		f.record(f.started(id, "c"), f.event(sweep.EventPoints, id, "d"))
+		outcomes(sweep.ExecutionLost, sweep.ExecutionResult, sweep.ExecutionLost, sweep.ExecutionLost)
+		// They report their ends after all.
+		f.record(f.finished(id, "a", completed(1, "a")), f.released(id, "c", false, "drained"))
+		outcomes(sweep.ExecutionResult, sweep.ExecutionResult, sweep.ExecutionReleased, sweep.ExecutionLost)
+		if got := want(f, id, sweep.Completed, 0); got.Executions != 4 {
+			t.Errorf("%+v", got)
+		}
+		if got := replaced(f); len(got) > 0 {
+			t.Errorf("replaced are %v", got)
+		}
+		// It runs, and another one, of which nobody knew, has the result.
+		id = trialID("s1", 1)
+		f.mark([]sweep.TrialID{id})
+		f.record(f.started(id, "a"), f.finished(id, "b", completed(1, "b")))
+		want(f, id, sweep.Completed, 0)
+		outcomes(sweep.ExecutionLost, sweep.ExecutionResult)
+	})
+
 	t.Run("LimitOfItsGrid", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		s := submission("s1")
