@@ -53,7 +53,7 @@ func Connect(access Access, name string, log *slog.Logger) (*nats.Conn, error) {
 			log.Info("reconnected to NATS", "server", Redacted(c.ConnectedUrl()))
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
-			if access.refused(err) != nil {
+			if access.refused(err) != nil || access.limited(err) != nil {
 				r.report(err)
 			}
 		}),
@@ -66,12 +66,17 @@ func Connect(access Access, name string, log *slog.Logger) (*nats.Conn, error) {
 	if refused := access.refused(err); refused != nil {
 		return nil, refused
 	}
+	if access.limited(err) != nil { // others may end
+		r.report(err)
+	}
 	// nats.go reports no refusals before the first connection.
 	var waiting atomic.Pointer[nats.Conn]
 	conn, err = nats.Connect(access.Addresses, append(options, nats.RetryOnFailedConnect(true),
 		nats.CustomReconnectDelay(func(int) time.Duration {
-			if c := waiting.Load(); c != nil && access.refused(c.LastError()) != nil {
-				r.report(c.LastError())
+			if c := waiting.Load(); c != nil {
+				if err := c.LastError(); access.refused(err) != nil || access.limited(err) != nil {
+					r.report(err)
+				}
 			}
 			return reconnectWait + rand.N(reconnectWait/2)
 		}))...)
@@ -97,6 +102,8 @@ func (r *reporter) report(err error) {
 		err = refused
 	} else if refused := newPermissionError(r.access.Addresses, err); refused != nil {
 		err = refused
+	} else if limited := r.access.limited(err); limited != nil {
+		err = limited
 	} else {
 		r.log.Warn("NATS", "error", err)
 		return
@@ -127,7 +134,11 @@ func Dial(ctx context.Context, access Access, name string) (*nats.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if !errors.Is(err, nats.ErrNoServers) && !isLate(err) || time.Since(start) > connectWait {
+		limited := access.limited(err)
+		if limited == nil && !errors.Is(err, nats.ErrNoServers) && !isLate(err) || time.Since(start) > connectWait {
+			if limited != nil {
+				return nil, limited
+			}
 			return nil, fmt.Errorf("NATS cannot be reached at %s: %w", Redacted(access.Addresses), err)
 		}
 		if err := pause(ctx, reconnectWait); err != nil {
@@ -146,6 +157,7 @@ func isLate(err error) bool {
 func reconnecting() []nats.Option {
 	return []nats.Option{
 		nats.Timeout(handshakeTime),
+		nats.SetCustomDialer(&dialer{net.Dialer{Timeout: handshakeTime}}),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait/2, reconnectWait/2),

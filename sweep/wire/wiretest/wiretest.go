@@ -37,6 +37,8 @@ type Options struct {
 	// MaxStore limits the bytes that JetStream keeps in files; the server's default
 	// if 0.
 	MaxStore int64
+	// MaxConnections limits the connections; the server's default if 0.
+	MaxConnections int
 }
 
 // Server is a NATS server that a test stops and starts.
@@ -52,7 +54,7 @@ func Run(t testing.TB, options Options) *Server {
 	s, err := server.NewServer(&server.Options{
 		ServerName: "test", JetStream: true, StoreDir: options.Dir, NoSigs: true, NoLog: true,
 		Host: "127.0.0.1", Port: options.Port, DontListen: options.Port == 0, MaxPayload: options.MaxPayload,
-		JetStreamMaxStore: options.MaxStore,
+		JetStreamMaxStore: options.MaxStore, MaxConn: options.MaxConnections,
 	})
 	if err != nil {
 		t.Fatalf("NATS server: %v", err)
