@@ -1,6 +1,7 @@
 # make test   everything that must hold, installing what it needs
 # make race   the tests that can find races, under the race detector
 # make chaos  every promise of survival, in all orders and many times: an hour
+# make chaos-cluster  a whole cluster whose parts fail at random; SEEDS=1-200 runs so many
 # make lint   vet, golangci-lint, generated code up to date
 # make lint-web  the dashboard's modules: format, rules, types
 # make docs   man pages and shell completions of all commands, in bin/docs
@@ -11,7 +12,7 @@
 GOLANGCI_VERSION ?= v2.15.0
 GO ?= go
 
-.PHONY: build test race chaos lint lint-web web-tools generate check-generated docs bench compare clean vendor-web
+.PHONY: build test race chaos chaos-cluster lint lint-web web-tools generate check-generated docs bench compare clean vendor-web
 
 build:
 	$(GO) build -o bin/sweep ./cmd/sweep
@@ -42,6 +43,13 @@ CHAOS ?= 1-10
 chaos:
 	./.ci/install
 	SWEEP_TEST_SEED=$(CHAOS) SWEEP_TEST_KILLS=20 SWEEP_TEST_TAKEOVERS=20 $(GO) test -v -count=1 -timeout 3h -run 'TestKilled|TestRollingUpgrade|TestStandbyTakesOver' ./cmd/sweep
+
+# Each seed takes a minute, most of which is waiting: several run at a time, and a seed's processes need about half a core.
+SEEDS ?= 1-5
+SEEDS_AT_A_TIME ?= 5
+chaos-cluster:
+	./.ci/install
+	$(GO) run ./deploy/chaos --seeds $(SEEDS) --parallel $(SEEDS_AT_A_TIME) --keep bin/chaos
 
 # golangci-lint vets Go, but does not compare assembly with its declarations.
 lint:
