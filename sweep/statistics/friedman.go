@@ -15,7 +15,7 @@ type FriedmanTest struct {
 }
 
 // Friedman compares systems, each with its values on the same blocks. It ranks the systems within each
-// block. Without blocks, or if all systems are equal on all of them, P is 1.
+// block, where values that are equal to 1e-9 of the larger one have the same rank. Without blocks, or if all systems are equal on all of them, P is 1.
 //
 // M. Friedman, The use of ranks to avoid the assumption of normality implicit in the analysis of
 // variance, JASA 32 (1937).
@@ -26,12 +26,12 @@ func Friedman(systems [][]float64) FriedmanTest {
 		return result
 	}
 	blocks, ties := float64(len(systems[0])), 0.0
-	block := make([]float64, k)
+	block, tolerances := make([]float64, k), make([]float64, k)
 	for b := range systems[0] {
 		for i := range systems {
-			block[i] = systems[i][b]
+			block[i], tolerances[i] = systems[i][b], tolerance(systems[i][b])
 		}
-		own, tied := ranks(block)
+		own, tied := ranks(block, tolerances)
 		ties += tied
 		for i := range own {
 			result.Ranks[i] += own[i]

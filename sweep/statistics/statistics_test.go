@@ -94,6 +94,49 @@ func TestWilcoxon(t *testing.T) {
 	}
 }
 
+// One exploded block has its own precision, whatever its size: it does not hide the differences of the others.
+func TestExplodedBlock(t *testing.T) {
+	a, b := make([]float64, 9), make([]float64, 9)
+	for i := range a {
+		a[i], b[i] = .2+.01*float64(i+1), .2
+	}
+	for _, exploded := range []float64{1e3, 1e12, 1e300, math.MaxFloat64, math.Inf(1)} {
+		for _, zeros := range []Zeros{Drop, Pratt} {
+			a[4], b[4] = exploded, .2
+			if r := Wilcoxon(a, b, zeros); r.Greater != 1./512 {
+				t.Errorf("one of %g: %+v", exploded, r)
+			}
+			a[4], b[4] = exploded, exploded*(1-1e-12) // both, and equal
+			if r := Wilcoxon(a, b, zeros); r.Greater != 1./256 {
+				t.Errorf("two of %g: %+v", exploded, r)
+			}
+		}
+	}
+}
+
+// Values that rounding alone distinguishes are equal in both tests, and differences, too.
+func TestEqualButForRounding(t *testing.T) {
+	a, b := []float64{.1 + .2, 1, 2, -3, 1e-20}, []float64{.3, 1 + 1e-12, 2 - 1e-12, -3 - 1e-12, 1e-20 * (1 + 1e-12)}
+	if r := Wilcoxon(a, b, Pratt); r.Plus != 0 || r.Minus != 0 {
+		t.Errorf("differences of rounding: %+v", r)
+	}
+	if f := Friedman([][]float64{a, b}); f.P != 1 || f.Ranks[0] != 1.5 {
+		t.Errorf("ranks by rounding: %+v", f)
+	}
+	// .8 - .7 and .3 - .2 differ in their last bits.
+	if r := Wilcoxon([]float64{.8, .2}, []float64{.7, .3}, Drop); r.Plus != 1.5 || r.Minus != 1.5 {
+		t.Errorf("equal differences: %+v", r)
+	}
+	// Small values are not equal because others are large.
+	if f := Friedman([][]float64{{1e-12, 1e9}, {2e-12, 2e9}}); f.Ranks[0] != 1 {
+		t.Errorf("small values: %+v", f)
+	}
+	inf := math.Inf(1)
+	if f := Friedman([][]float64{{1}, {inf}, {inf}, {-inf}}); f.Ranks[1] != 3.5 || f.Ranks[0] != 2 {
+		t.Errorf("infinities: %+v", f)
+	}
+}
+
 // The probabilities are those of all signs, and both one-sided ones cover all cases.
 func TestWilcoxonCounts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))

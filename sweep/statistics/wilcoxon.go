@@ -25,38 +25,26 @@ type SignedRanks struct {
 }
 
 // Wilcoxon compares a and b on the same blocks by the signed ranks of a − b. The probabilities are exact for the
-// ranks that occur, tied ones included. Differences that are equal to 1e-9 of the largest
-// value have the same rank. Equal infinities have no difference.
+// ranks that occur, tied ones included. Values of a block that are equal to 1e-9 of the larger one have no
+// difference, as in Friedman, and differences that are equal to 1e-9 of the largest value of their blocks have the
+// same rank. Equal infinities have no difference.
 //
 // F. Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1 (1945); J. W. Pratt,
 // Remarks on zeros and ties in the Wilcoxon signed rank procedures, JASA 54 (1959).
 func Wilcoxon(a, b []float64, zeros Zeros) SignedRanks {
-	differences := make([]float64, 0, len(a))
-	unit := 0.0
+	var differences, sizes, tolerances []float64
 	for i := range a {
-		for _, x := range []float64{a[i], b[i]} {
-			if !math.IsInf(x, 0) {
-				unit = max(unit, math.Abs(x)*1e-9)
-			}
-		}
-	}
-	for i := range a {
-		d := 0.0
-		if a[i] != b[i] {
+		d, own := 0.0, max(tolerance(a[i]), tolerance(b[i]))
+		if equal(a[i], b[i], own) {
+			own = 0
+		} else {
 			d = a[i] - b[i]
 		}
-		if unit > 0 && !math.IsInf(d, 0) {
-			d = math.Round(d / unit)
-		}
 		if d != 0 || zeros == Pratt {
-			differences = append(differences, d)
+			differences, sizes, tolerances = append(differences, d), append(sizes, math.Abs(d)), append(tolerances, own)
 		}
 	}
-	sizes := make([]float64, len(differences))
-	for i, d := range differences {
-		sizes[i] = math.Abs(d)
-	}
-	own, _ := ranks(sizes)
+	own, _ := ranks(sizes, tolerances)
 	var result SignedRanks
 	var doubled []int // the ranks of differences with a sign
 	for i, d := range differences {
