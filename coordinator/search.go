@@ -25,6 +25,8 @@ type search struct {
 type searchPolicy interface {
 	// Objective is the metric by which it decides.
 	Objective() sweep.Select
+	// TakesStopped reports whether values of trials that were stopped early count. Without it they have none.
+	TakesStopped() bool
 	// Generation is the number of the generation after some trials, from 0.
 	Generation(trials int64) int64
 	// Next returns the generation after some trials, which have ended.
@@ -105,7 +107,8 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first,
 			return &expansionError{fmt.Errorf("parameters of trial %d: %w", row.Index, err)}
 		}
 		ended = ended && row.State.Terminal()
-		ran := row.State == sweep.Completed && !row.Diverged || row.State == sweep.Stopped
+		trial.Stopped = row.State == sweep.Stopped
+		ran := row.State == sweep.Completed && !row.Diverged || trial.Stopped && own.policy.TakesStopped()
 		if ran && len(row.Summary) > 0 {
 			var summary map[string]float64
 			if err := json.Unmarshal(row.Summary, &summary); err != nil {

@@ -42,6 +42,9 @@ func NewHalving(spec *sweep.Spec, description *sweep.Description) (*Halving, err
 	return h, nil
 }
 
+// TakesStopped reports whether values of trials that were stopped early count.
+func (h *Halving) TakesStopped() bool { return false }
+
 // Objective is the metric by which points are compared.
 func (h *Halving) Objective() sweep.Select { return h.objective }
 

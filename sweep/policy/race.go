@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"sweep/sweep"
 	"sweep/sweep/statistics"
@@ -17,7 +18,8 @@ import (
 //   - If they do, each point is compared with the one of the smallest sum of ranks by Wilcoxon's
 //     signed ranks, one-sided. Those that are worse are out.
 //
-// A trial without a value is worse than all others.
+// A trial without a value is worse than all others. A replicate in which a trial of the group was stopped early is
+// left out of its tests: the values of trials that ran to different lengths do not compare.
 //
 // M. Birattari, T. Stützle, L. Paquete and K. Varrentrapp, A racing algorithm for configuring
 // metaheuristics, GECCO 2002 (which compares pairs by Conover's test).
@@ -46,6 +48,9 @@ func (r *Race) Objective() sweep.Select { return sweep.Select{By: r.race.By, Goa
 
 // Generation is the number of the generation after some trials, from 0: one has a replicate of all points.
 func (r *Race) Generation(trials int64) int64 { return (trials + r.points - 1) / r.points }
+
+// TakesStopped reports whether values of trials that were stopped early count.
+func (r *Race) TakesStopped() bool { return false }
 
 // Next returns the next replicate of all points after the trials of those before.
 func (r *Race) Next(ctx context.Context, trials []Trial) ([]Point, error) {
@@ -94,16 +99,22 @@ func (r *Race) out(ctx context.Context, trials []Trial) ([]string, error) {
 		}
 		members := groups[key]
 		values := make([][]float64, len(members))
-		for k, i := range members {
-			for replicate := range done {
-				value := trials[replicate*int(r.points)+i].Value
+		for replicate := range done {
+			own := trials[replicate*int(r.points):]
+			if slices.ContainsFunc(members, func(i int) bool { return own[i].Stopped }) {
+				continue
+			}
+			for k, i := range members {
+				value := own[i].Value
 				if math.IsNaN(value) {
 					value = math.Inf(1)
 				}
 				values[k] = append(values[k], value)
 			}
 		}
-		r.test(members, values, out)
+		if len(values[0]) >= r.race.Replicates() {
+			r.test(members, values, out)
+		}
 	}
 	return out, nil
 }

@@ -59,6 +59,9 @@ func (t *TPE) replicates() int64 {
 	return t.seeds.Values.Len()
 }
 
+// TakesStopped reports whether values of trials that were stopped early count: they do, as their last ones.
+func (t *TPE) TakesStopped() bool { return true }
+
 // Objective is the metric that is to be small or large.
 func (t *TPE) Objective() sweep.Select { return t.objective }
 
