@@ -112,7 +112,12 @@ func (d *Distribution) reach() float64 {
 // Quantile returns the value, an int64 or a float64, below which the share u of all draws lies, 0
 // < u < 1. It has the same bits on every machine.
 func (d *Distribution) Quantile(u float64) any {
-	x := d.quantile(u)
+	return d.Rounded(d.quantile(u))
+}
+
+// Rounded is the value, an int64 or a float64, that a number is rounded to. Whatever chooses a value rounds it so:
+// multiples of a step that are equal but for their last bits are the same value.
+func (d *Distribution) Rounded(x float64) any {
 	if d.Step != 0 {
 		x = math.RoundToEven(x/d.Step) * d.Step
 	}

@@ -158,10 +158,8 @@ func (a *axis) value(parameter int, coordinate float64) any {
 			position = values.Len() - 1 - position
 		}
 		return values.At(position)
-	case d.Integer:
-		return int64(math.Round(coordinate))
 	}
-	return coordinate
+	return d.Rounded(coordinate)
 }
 
 // coordinate is where a point with some of the axis's parameters lies; false if it has none of the

@@ -124,6 +124,28 @@ func TestTPEIsAFunction(t *testing.T) {
 	}
 }
 
+// A search rounds to steps as random draws do: no value is another only by its last bits.
+func TestTPERoundsAsRandom(t *testing.T) {
+	steps := numbers(sweep.UniformDistribution, 0.2, 2, 0.2)
+	drawn := map[any]bool{}
+	for i := range 1000 {
+		drawn[steps.Quantile((float64(i)+.5)/1000)] = true
+	}
+	if len(drawn) != 10 {
+		t.Fatalf("%d values are drawn", len(drawn))
+	}
+	spec := &sweep.Spec{Cap: 80, Random: &sweep.Random{Seed: 3, Bayes: &sweep.Bayes{Batch: 8}},
+		Axes: []sweep.Axis{axisOf("x", steps), axisOf("y", numbers(sweep.LogUniformValuesDistribution, 0.1, 3, 0.1))}}
+	for i, p := range run(t, spec, func(_ int, p sweep.Parameters) float64 { return math.Abs(p["x"].(float64) - 1.3) }) {
+		if !drawn[p["x"]] {
+			t.Errorf("point %d: no draw is %v", i, p["x"])
+		}
+		if y := p["y"].(float64); y != math.RoundToEven(y/0.1)*0.1 {
+			t.Errorf("point %d: no draw is %v", i, y)
+		}
+	}
+}
+
 // The points are in the space: each value is one that a random search could draw, and parameters
 // are absent where their conditions say so. Later ones are better.
 func TestTPESearches(t *testing.T) {
