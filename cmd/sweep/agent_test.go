@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -194,6 +195,11 @@ func TestAgentOnOneMachine(t *testing.T) {
 	if len(rows.Rows) != 4 || !rows.More || rows.Rows[0][0] != float64(best.Trials[0].Index) {
 		t.Errorf("rows %+v", rows)
 	}
+	rows = call[sqlAnswer](a, "sql", object{"statement": "SELECT count(*) FROM results"})
+	if len(rows.Rows) != 1 || rows.More || rows.Rows[0][0] != 12.0 {
+		t.Errorf("all rows %+v", rows)
+	}
+	a.refused("sql", object{"statement": "SELECT x FROM results"}, "columns in t")
 	a.refused("sql", object{"statement": "DELETE FROM sweeps"}, "read")
 	a.refused("cancel", object{"sweep": ""}, "name the sweep")
 	a.refused("cancel", object{"sweep": "nonsense"}, "no sweep has the name")
@@ -229,6 +235,60 @@ func TestAgentOnOneMachine(t *testing.T) {
 	}
 	if err := a.Close(); err != nil {
 		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// An agent runs the programs of --script-dir and nothing else, and learns nothing of other files.
+func TestAgentKeepsToScriptDir(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"train.sh": "echo '{\"loss\": 1}' > $SWEEP_EVENTS; touch $(dirname $0)/ran",
+		"data.csv": "1"})
+	outside := folder(t, map[string]string{"secret": "", "train.sh": "touch $(dirname $0)/ran"})
+	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	a := newAgent(t, t.TempDir(), "--allow-changes", "--slots", "2", "--script-dir", dir)
+	file := func(lines string) string {
+		return lines + "\nmetric: {name: loss}\nparameters: {lr: {values: [1, 2]}}\n"
+	}
+	mark := filepath.Join(outside, "ran")
+	for name, lines := range map[string]string{
+		"a shell's text":         "command: [sh, -c, 'touch " + mark + "']",
+		"text beside a program":  "program: train.sh\ncommand: [sh, -c, 'touch " + mark + "', '${program}']",
+		"a program elsewhere":    "program: " + filepath.Join(outside, "train.sh") + "\ncommand: [sh, '${program}']",
+		"a program by a link":    "program: link/train.sh\ncommand: [sh, '${program}']",
+		"a command by a link":    "command: [./link/train.sh]",
+		"a command of this host": "command: [touch, " + mark + "]",
+	} {
+		a.refused("check", object{"file": file(lines)}, dir)
+		a.refused("submit", object{"file": file(lines), "purpose": "mischief"}, dir)
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+	told := func(pattern string) string {
+		text, failed := a.answer("check", object{"file": file("program: train.sh\ncommand: [sh, '${program}']\nfiles: ['" +
+			pattern + "']")})
+		if !failed {
+			t.Errorf("files: %s was accepted: %s", pattern, text)
+		}
+		return strings.ReplaceAll(text, pattern, "PATTERN")
+	}
+	for _, folder := range []string{outside, "link"} {
+		if there, missing := told(folder+"/sec*"), told(folder+"/noth*"); there != missing {
+			t.Errorf("%q tells from %q that a file is there", there, missing)
+		}
+	}
+	call[submitAnswer](a, "submit", object{"file": file("program: train.sh\ncommand: [sh, '${program}', '${args}']\n" +
+		"files: [data.csv]"), "purpose": "honest work"})
+	if status := a.stopped("latest"); status.State != "finished" || status.Progress.Completed != 2 {
+		t.Errorf("status %+v", status)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ran")); err != nil {
+		t.Error("the program did not run:", err)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("something else ran")
 	}
 }
 

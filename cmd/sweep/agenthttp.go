@@ -39,11 +39,15 @@ func (a *agentTools) handler(tokens *web.Tokens, closed bool) http.Handler {
 	served := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		token, _ := tokens.OfRequest(r)
 		own := *a
-		if token != nil {
+		if own.open = token == nil; token != nil {
 			own.token = token.Name
 		}
 		return own.server(web.MayAct(token) == nil)
 	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, Logger: a.log})
+	limited := fewOpen(func(r *http.Request) bool {
+		token, _ := tokens.OfRequest(r)
+		return token == nil
+	}, served)
 	// Requests that other sites have a browser send are refused, whatever they carry.
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, carried := tokens.OfRequest(r)
@@ -52,6 +56,6 @@ func (a *agentTools) handler(tokens *web.Tokens, closed bool) http.Handler {
 			http.Error(w, `this needs a valid token: "sweep token create" makes one`, http.StatusUnauthorized)
 			return
 		}
-		served.ServeHTTP(w, r)
+		limited.ServeHTTP(w, r)
 	}))
 }

@@ -16,15 +16,15 @@ import (
 
 // addReading adds the tools that read sweeps, logs, SQL and trainers.
 func (a *agentTools) addReading(server *mcp.Server) {
-	addReader(server, "list", "List sweeps, newest first.", a.list)
-	addReader(server, "status", "Show one sweep: its state, counts of trials, objective, varied parameters, why it "+
+	addReader(a, server, "list", "List sweeps, newest first.", a.list)
+	addWaiter(server, "status", "Show one sweep: its state, counts of trials, objective, varied parameters, why it "+
 		"waits and why trials failed. With wait_seconds, answer when it ends or waits.", a.status)
-	addReader(server, "logs", "Read the end of what a trial wrote to standard error, also while it runs.", a.logs)
-	addReader(server, "sql", "Run one read-only SQL statement. Views: results, best_trials, point_means, curves; with "+
+	addReader(a, server, "logs", "Read the end of what a trial wrote to standard error, also while it runs.", a.logs)
+	addReader(a, server, "sql", "Run one read-only SQL statement. Views: results, best_trials, point_means, curves; with "+
 		"sweep, t has a row per trial and a column for each parameter and metric.", a.sql)
-	addReader(server, "describe_trainer", "List a trainer's parameters and metrics; with names, their full "+
+	addReader(a, server, "describe_trainer", "List a trainer's parameters and metrics; with names, their full "+
 		"documentation.", a.describeTrainer)
-	addReader(server, "check", "Check the text of a sweep file and estimate its cost, without running it.", a.check)
+	addReader(a, server, "check", "Check the text of a sweep file and estimate its cost, without running it.", a.check)
 }
 
 type listRequest struct {
@@ -260,7 +260,7 @@ func (a *agentTools) sql(ctx context.Context, in *sqlRequest) (*sqlAnswer, error
 		} else {
 			err = results.Query(ctx, in.Statement, row)
 		}
-		if errors.Is(err, errEnough) {
+		if err == nil || errors.Is(err, errEnough) {
 			return nil
 		}
 		return explainColumn(err, in.Sweep)

@@ -22,21 +22,23 @@ func (a *agentTools) addResources(server *mcp.Server) {
 			return resource("sweep://docs/"+page.Name, "text/markdown", page.Text), nil
 		})
 	}
-	addTemplate(server, "sweep://sweeps/", "sweep file", "the text of a sweep's file and those of its extensions",
+	addTemplate(a, server, "sweep://sweeps/", "sweep file", "the text of a sweep's file and those of its extensions",
 		"application/yaml", a.files)
-	addTemplate(server, "sweep://schema/", "schema of sweep files", "JSON Schema of the sweep files of a trainer",
+	addTemplate(a, server, "sweep://schema/", "schema of sweep files", "JSON Schema of the sweep files of a trainer",
 		"application/schema+json", a.schema)
 }
 
 // addTemplate adds the resources whose addresses are a prefix and a name.
-func addTemplate(server *mcp.Server, prefix, name, description, mediaType string,
+func addTemplate(a *agentTools, server *mcp.Server, prefix, name, description, mediaType string,
 	read func(ctx context.Context, name string) (string, error)) {
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: prefix + "{name}", Name: name, Description: description, MIMEType: mediaType,
 	}, func(ctx context.Context, request *mcp.ReadResourceRequest) (_ *mcp.ReadResourceResult, err error) {
 		defer sweep.Catch(&err)
 		uri := request.Params.URI
-		text, err := read(ctx, strings.TrimPrefix(uri, prefix))
+		text, err := inTurn(ctx, a, func(ctx context.Context) (string, error) {
+			return read(ctx, strings.TrimPrefix(uri, prefix))
+		})
 		if errors.Is(err, sweep.ErrNotFound) {
 			return nil, mcp.ResourceNotFoundError(uri)
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,8 +21,13 @@ type agentTools struct {
 	log      *slog.Logger
 	// schemas saves the work of a server for each request.
 	schemas *mcp.SchemaCache
-	// token names the token of the client's requests, "" if they come from the user's own process.
+	// token names the token of the client's requests, "" if they have none or come from the user's own process.
 	token string
+	// open says that the requests need no token and have none; each call then works for openTime at most.
+	open     bool
+	openTime time.Duration
+	// turns are those of all clients.
+	turns *turns
 }
 
 // instructions tell an agent how to work with the tools.
@@ -43,8 +49,16 @@ func (a *agentTools) server(changes bool) *mcp.Server {
 	return server
 }
 
-// addReader adds a tool that changes nothing.
-func addReader[In, Out any](server *mcp.Server, name, description string,
+// addReader adds a tool that changes nothing, of which a client makes one call at a time.
+func addReader[In, Out any](a *agentTools, server *mcp.Server, name, description string,
+	answer func(ctx context.Context, in *In) (*Out, error)) {
+	addWaiter(server, name, description, func(ctx context.Context, in *In) (*Out, error) {
+		return inTurn(ctx, a, func(ctx context.Context) (*Out, error) { return answer(ctx, in) })
+	})
+}
+
+// addWaiter adds a tool that changes nothing, and may wait.
+func addWaiter[In, Out any](server *mcp.Server, name, description string,
 	answer func(ctx context.Context, in *In) (*Out, error)) {
 	closed := false
 	mcp.AddTool(server, &mcp.Tool{Name: name, Description: description,

@@ -12,11 +12,11 @@ import (
 
 // addTrials adds the tools that read and compare trials.
 func (a *agentTools) addTrials(server *mcp.Server) {
-	addReader(server, "best", "List the best completed trials of a sweep by one metric.", a.best)
-	addReader(server, "trials", "List a page of trials, filtered and sorted.", a.trials)
-	addReader(server, "compare", "Compare groups of trials that agree in some parameters: mean, standard deviation "+
+	addReader(a, server, "best", "List the best completed trials of a sweep by one metric.", a.best)
+	addReader(a, server, "trials", "List a page of trials, filtered and sorted.", a.trials)
+	addReader(a, server, "compare", "Compare groups of trials that agree in some parameters: mean, standard deviation "+
 		"and best value of each metric, the best group first.", a.compare)
-	addReader(server, "curves", "Read the curves of up to 10 trials, agentCurveOf to a few samples each.", a.curves)
+	addReader(a, server, "curves", "Read the curves of up to 10 trials, agentCurveOf to a few samples each.", a.curves)
 }
 
 // agentTrial is a trial as the tools show it.

@@ -42,7 +42,8 @@ they use that cluster, otherwise the local database.
 By default nothing can be changed. With --allow-changes agents also submit, extend,
 cancel, pause, resume and retry sweeps. Without a cluster this command then trains the
 trials itself, as "sweep run" does, while it runs; the next one resumes what is left.
-Sweep files of agents run programs only from --script-dir directories.
+Sweep files of agents run programs only from --script-dir directories; the page "agents"
+of the documentation says what that prevents and what it does not.
 
 --budget "200 trials", "3h" or both bounds what the sweeps use together that are
 submitted while this command runs. The coordinator starts no further trials when it is
@@ -93,7 +94,8 @@ func (s *settings) runMCP(cmd *cobra.Command, options *agentOptions) error {
 		return err
 	}
 	defer lab.close()
-	tools := agentTools{settings: s, options: options, lab: lab, log: log, schemas: mcp.NewSchemaCache()}
+	tools := agentTools{settings: s, options: options, lab: lab, log: log, schemas: mcp.NewSchemaCache(),
+		openTime: openTime, turns: newTurns()}
 	if options.http.address != "" {
 		return tools.serveHTTP(cmd)
 	}

@@ -48,7 +48,7 @@ type planOptions struct {
 	// own says that the trials run here, for the person who asks: their program is
 	// started as from a shell.
 	own bool
-	// roots, if not nil, are the only directories whose programs may run.
+	// roots, if not nil, are the directories that the command, the program and the files of a script keep to.
 	roots []string
 }
 
@@ -127,7 +127,7 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 		return nil, err
 	}
 	if script := decoded.Spec.Script; script != nil {
-		note, err := placeScript(script, path, options.directory)
+		note, err := placeScript(script, path, options)
 		if err != nil {
 			return nil, decoded.Locate(err)
 		}
@@ -154,7 +154,7 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 }
 
 // planText is readPlan for the text of a sweep file that a client has sent; errors call it "sweep file". Its
-// program may only be in one of the directories roots.
+// script keeps to the directories roots.
 func (s *settings) planText(ctx context.Context, text string, roots []string, log *slog.Logger) (p *plan, err error) {
 	const path = "sweep file"
 	source := []byte(text)

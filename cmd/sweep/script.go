@@ -30,11 +30,15 @@ func scriptTrainer(program, home string) []string {
 
 // placeScript finds the directory in which a sweep file's program runs, and says
 // which it is.
-func placeScript(s *sweep.Script, path, directory string) (note string, err error) {
-	if directory == "" {
+func placeScript(s *sweep.Script, path string, o planOptions) (note string, err error) {
+	directory := ""
+	if o.directory == "" {
 		directory, err = script.Locate(s, path)
 	} else {
-		directory, err = filepath.Abs(directory)
+		directory, err = filepath.Abs(o.directory)
+	}
+	if err == nil && o.roots != nil {
+		err = script.CheckConfined(s, directory, o.roots)
 	}
 	if err != nil {
 		return "", err
