@@ -19,6 +19,9 @@ import (
 // in memory while it is drawn, some kilobytes each.
 const mostFigured = 100_000
 
+// mostOpenArea is how large a PNG is drawn without a token, in square centimetres: it takes up to 70 MB, and a second.
+const mostOpenArea = 900
+
 // drawer draws a figure of some sweeps.
 type drawer func(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord) (*figure.Figure, error)
 
@@ -51,6 +54,10 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 		return bad(err)
 	case err != nil:
 		return err
+	}
+	if token, _ := s.who(r); token == nil && format == "png" && name == "" && drawn.Area() > mostOpenArea {
+		return &requestError{http.StatusUnauthorized, fmt.Sprintf("a PNG of more than %d cm² needs a token: ask for less, "+
+			"or for format=svg, or have \"sweep figure\" draw it", mostOpenArea)}
 	}
 	var file bytes.Buffer
 	if err := drawn.Write(&file, format); err != nil {

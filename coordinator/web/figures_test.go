@@ -183,6 +183,9 @@ func TestFigures(t *testing.T) {
 			"curves?sweep=papers&top=50": 400,
 			"slice?sweep=papers&x=none":  400, "heatmap?sweep=papers&x=lr&y=lr": 400,
 			"curves?sweep=papers&metric=none": 404, "curves?sweep=papers&format=pdf": 400,
+			// without a token
+			"curves?sweep=papers&format=png&width=100&height=100": 401, "table?sweep=papers&format=png&width=100&height=100": 401,
+			"curves?sweep=papers&format=svg&width=100&height=100": 200, "curves?sweep=papers&format=png&width=15&height=15": 200,
 			"curves?sweep=papers&groups=x": 400, "curves?sweep=papers&groups=0": 400,
 			"curves?sweep=papers&width=1e9": 400, "curves?sweep=papers&where=x": 400,
 			"curves?sweep=papers&groups=99999999999999999999": 400, "slice?sweep=papers&x=lr&where=model%3Dnone": 404,
@@ -190,6 +193,24 @@ func TestFigures(t *testing.T) {
 			if response, answer := f.ask(f.server.URL + "/api/figures/" + query); response.StatusCode != status {
 				t.Errorf("%s: %s, want %d: %.200s", query, response.Status, status, answer)
 			}
+		}
+		secret, err := f.tokens.Create("screen", true, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := http.NewRequestWithContext(t.Context(), "GET",
+			f.server.URL+"/api/figures/curves?sweep=papers&format=png&width=31&height=30", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+secret)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("a large picture with a token: %s", response.Status)
 		}
 		if _, err := f.store.CreateSweep(t.Context(), "20260501-120000-abcdef", submission("huge"),
 			1_000_000); err != nil {

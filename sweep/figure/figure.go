@@ -31,6 +31,9 @@ type Figure struct {
 	logarithmic bool
 }
 
+// Area is that of the picture in square centimetres: the time and memory that PNG takes grow with it.
+func (f *Figure) Area() float64 { return float64(f.width / vg.Centimeter * f.height / vg.Centimeter) }
+
 // note adds a sentence to the notes.
 func (f *Figure) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
