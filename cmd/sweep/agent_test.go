@@ -275,7 +275,7 @@ func TestAgentKeepsToScriptDir(t *testing.T) {
 		return strings.ReplaceAll(text, pattern, "PATTERN")
 	}
 	for _, folder := range []string{outside, "link"} {
-		if there, missing := told(folder+"/sec*"), told(folder+"/noth*"); there != missing {
+		if there, missing := told(folder+"/sec*"), told(folder+"/none*"); there != missing {
 			t.Errorf("%q tells from %q that a file is there", there, missing)
 		}
 	}

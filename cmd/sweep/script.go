@@ -31,12 +31,11 @@ func scriptTrainer(program, home string) []string {
 // placeScript finds the directory in which a sweep file's program runs, and says
 // which it is.
 func placeScript(s *sweep.Script, path string, o planOptions) (note string, err error) {
-	directory := ""
+	find := func() (string, error) { return filepath.Abs(o.directory) }
 	if o.directory == "" {
-		directory, err = script.Locate(s, path)
-	} else {
-		directory, err = filepath.Abs(o.directory)
+		find = func() (string, error) { return script.Locate(s, path) }
 	}
+	directory, err := find()
 	if err == nil && o.roots != nil {
 		err = script.CheckConfined(s, directory, o.roots)
 	}

@@ -71,7 +71,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&s.logLevel, "log-level", "log messages of `LEVEL` and above: debug, info, warn or error")
 }
 
-// homeDir returns the directory of everything local, which it creates.
+// homeDir returns the directory of everything local, which it creates for this user alone.
 func (s *settings) homeDir() (string, error) {
 	dir := s.home
 	if dir == "" {
@@ -89,10 +89,25 @@ func (s *settings) homeDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makePrivate(dir, s.home == ""); err != nil {
 		return "", fmt.Errorf("state directory: %w", err)
 	}
 	return dir, nil
+}
+
+// makePrivate creates a directory that only its owner may enter. One that exists and is named by the user keeps its
+// mode: it may be shared.
+func makePrivate(dir string, own bool) error {
+	if info, err := os.Stat(dir); err == nil {
+		if own && info.IsDir() && info.Mode().Perm()&0o077 != 0 {
+			return os.Chmod(dir, 0o700) // earlier versions let everybody in
+		}
+		return os.MkdirAll(dir, 0o700) // fails if it is a file
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o700)
 }
 
 // dataDir returns the directory of the data sets; it need not exist.

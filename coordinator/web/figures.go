@@ -56,8 +56,8 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if token, _ := s.who(r); token == nil && format == "png" && name == "" && drawn.Area() > mostOpenArea {
-		return &requestError{http.StatusUnauthorized, fmt.Sprintf("a PNG of more than %d cm² needs a token: ask for less, "+
-			"or for format=svg, or have \"sweep figure\" draw it", mostOpenArea)}
+		return &requestError{http.StatusUnauthorized, fmt.Sprintf("a PNG of more than %d cm² needs a token: ask for "+
+			"less, or for format=svg, or have \"sweep figure\" draw it", mostOpenArea)}
 	}
 	var file bytes.Buffer
 	if err := drawn.Write(&file, format); err != nil {

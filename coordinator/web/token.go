@@ -49,33 +49,50 @@ func (t *Tokens) Create(name string, readOnly bool, lasting time.Duration) (secr
 		return "", fmt.Errorf("token %.70q: a name has up to 64 letters, digits and . _ - behind a letter or digit",
 			name)
 	}
-	list, err := t.List()
-	if err != nil {
-		return "", err
-	}
-	if slices.ContainsFunc(list, func(one Token) bool { return one.Name == name }) {
-		return "", fmt.Errorf("token %s already exists: revoke it first, or choose another name", name)
-	}
 	secret = "sweep_" + rand.Text() + rand.Text()
 	one := Token{Name: name, Digest: digest(secret), ReadOnly: readOnly,
 		CreatedAt: time.Now().UTC().Truncate(time.Second)}
 	if lasting > 0 {
 		one.ExpiresAt = one.CreatedAt.Add(lasting)
 	}
-	return secret, t.write(append(list, one))
+	return secret, t.change(func(list []Token) ([]Token, error) {
+		if slices.ContainsFunc(list, func(one Token) bool { return one.Name == name }) {
+			return nil, fmt.Errorf("token %s already exists: revoke it first, or choose another name", name)
+		}
+		return append(list, one), nil
+	})
 }
 
 // Revoke takes a token back; sessions that it was exchanged for end.
 func (t *Tokens) Revoke(name string) error {
-	list, err := t.List()
+	return t.change(func(list []Token) ([]Token, error) {
+		kept := slices.DeleteFunc(slices.Clone(list), func(one Token) bool { return one.Name == name })
+		if len(kept) == len(list) {
+			return nil, fmt.Errorf("token %q does not exist: %w", name, fs.ErrNotExist)
+		}
+		return kept, nil
+	})
+}
+
+// change replaces the tokens by what do makes of them. Other processes that change them wait: a token that one of
+// them revokes does not come back, and none that it creates is lost.
+func (t *Tokens) change(do func(list []Token) ([]Token, error)) error {
+	lock, err := os.OpenFile(t.path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	defer func() { _ = lock.Close() }() // which gives the lock up
+	if err := lockFile(lock); err != nil {
+		return fmt.Errorf("tokens: lock %s: %w", lock.Name(), err)
+	}
+	list, err := t.read()
+	if err == nil {
+		list, err = do(list)
+	}
 	if err != nil {
 		return err
 	}
-	kept := slices.DeleteFunc(slices.Clone(list), func(one Token) bool { return one.Name == name })
-	if len(kept) == len(list) {
-		return fmt.Errorf("token %q does not exist: %w", name, fs.ErrNotExist)
-	}
-	return t.write(kept)
+	return t.write(list)
 }
 
 // List returns all tokens, without their secrets.
@@ -94,15 +111,32 @@ func (t *Tokens) List() ([]Token, error) {
 		info.Size() == t.seen.Size() {
 		return t.list, nil
 	}
+	list, err := t.read()
+	if err != nil {
+		return nil, err
+	}
+	if t.list, t.seen = list, info; time.Since(info.ModTime()) < unchanged {
+		t.seen = nil
+	}
+	return list, nil
+}
+
+// unchanged is how old a file must be for its list to be remembered: the times of file systems are coarse, and a
+// file that is replaced soon afterwards may look the same.
+const unchanged = 2 * time.Second
+
+// read reads the file, which may be missing.
+func (t *Tokens) read() (list []Token, err error) {
 	data, err := os.ReadFile(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	var list []Token
 	if err := json.Unmarshal(data, &list); err != nil {
 		return nil, fmt.Errorf("tokens: %s cannot be read: %w; remove it to start over", t.path, err)
 	}
-	t.list, t.seen = list, info
 	return list, nil
 }
 

@@ -49,8 +49,8 @@ func (d *decoder) decodeRace() {
 		d.fail(where, "race", "needs the metric by which points are compared, as in race: {by: loss}")
 	}
 	if e, ok := d.top["early_terminate"]; ok {
-		d.fail(e.where, "early_terminate", "does not go with race, which compares trials that run to their ends: remove "+
-			"one of them")
+		d.fail(e.where, "early_terminate", "does not go with race, which compares trials that run to their ends: "+
+			"remove one of them")
 	}
 	if i := slices.IndexFunc(d.order, func(p *declaration) bool { return p.name == sweep.SeedParameter }); i > 0 {
 		seed := d.order[i]

@@ -15,7 +15,8 @@ type FriedmanTest struct {
 }
 
 // Friedman compares systems, each with its values on the same blocks. It ranks the systems within each
-// block, where values that are equal to 1e-9 of the larger one have the same rank. Without blocks, or if all systems are equal on all of them, P is 1.
+// block, where values that are equal to 1e-9 of the larger one have the same rank. Without blocks, or if all
+// systems are equal on all of them, P is 1.
 //
 // M. Friedman, The use of ranks to avoid the assumption of normality implicit in the analysis of
 // variance, JASA 32 (1937).

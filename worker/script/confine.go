@@ -42,7 +42,8 @@ func CheckConfined(s *sweep.Script, directory string, roots []string) error {
 		return &sweep.DataError{Err: err}
 	}
 	if s.Program != "" && !c.file(s.Program) {
-		return &sweep.DataError{Err: fmt.Errorf("program: %s is not a file below %s, links followed", s.Program, c.shown)}
+		return &sweep.DataError{Err: fmt.Errorf("program: %s is not a file below %s, links followed", s.Program,
+			c.shown)}
 	}
 	for _, pattern := range s.Files {
 		if err := c.files(pattern); err != nil {

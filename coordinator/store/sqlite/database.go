@@ -92,6 +92,7 @@ func Open(ctx context.Context, path string) (*Database, error) {
 	d.questions = sql.OpenDB(connector(func() (driver.Conn, error) { return dial(&guarded, d.path, asking...) }))
 	d.questions.SetMaxIdleConns(1)
 	d.questions.SetMaxOpenConns(query.Places)
+	createPrivate(d.path)
 	// From here on the writer itself waits.
 	if d.writer, err = d.connect(&plain, writing, createBatch, `PRAGMA busy_timeout = 0`); err != nil {
 		return nil, d.Explain(err)
@@ -113,6 +114,20 @@ func (d *Database) replaced() error {
 		return fmt.Errorf("%s was removed, and made again or replaced: %w", d.path, sweep.ErrReplaced)
 	}
 	return nil // whatever keeps it from being looked at, SQLite says
+}
+
+// creating has one file be created at a time.
+var creating sync.Mutex
+
+// createPrivate creates a missing file that only its owner may read, as SQLite makes the files beside it, too. What
+// fails here fails again when SQLite opens the file. No file that others may have open is opened: to close it would
+// give up this process' locks on it.
+func createPrivate(path string) {
+	creating.Lock()
+	defer creating.Unlock()
+	if f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		_ = f.Close() // nothing was written
+	}
 }
 
 // Close implements database.Database. It waits for the running transaction.

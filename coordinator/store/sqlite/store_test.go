@@ -80,6 +80,21 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// The files are their owner's alone.
+func TestFilesArePrivate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sweep.db")
+	open(t, path)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("sweep.db%s has mode %v", suffix, mode)
+		}
+	}
+}
+
 func BenchmarkStore(b *testing.B) {
 	storetest.Bench(b, func(b *testing.B) sweep.Store { return open(b, filepath.Join(b.TempDir(), "sweep.db")) }, nil)
 }
