@@ -292,6 +292,30 @@ func TestAgentKeepsToScriptDir(t *testing.T) {
 	}
 }
 
+// Without a cluster, sweeps that no worker will ever run are refused, and not left waiting.
+func TestAgentRefusesOtherPools(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	elsewhere := "pool: gpu\n" + agentFile
+	if _, stderr, code := output(t, home, "run", write(t, home, "valley.yaml", elsewhere)); code != 0 {
+		t.Fatal(stderr)
+	}
+	a := newAgent(t, home, "--allow-changes", "--slots", "2")
+	a.refused("submit", object{"file": elsewhere, "purpose": "wait for ever"}, "pool gpu: this command runs trials of the pool cpu only")
+	a.refused("submit", object{"file": "requires: {gpu: a100}\n" + agentFile, "purpose": "wait for ever"}, "a worker with the label gpu")
+	a.refused("extend", object{"sweep": "latest", "file": agentFile, "purpose": "wait for ever"}, "pool gpu")
+	a.refused("retry", object{"sweep": "latest"}, "pool gpu")
+	a.refused("resume", object{"sweep": "latest"}, "pool gpu")
+	if notes := call[checkAnswer](a, "check", object{"file": elsewhere}).Notes; !slices.ContainsFunc(notes, func(note string) bool {
+		return strings.Contains(note, "cannot be submitted here: pool gpu")
+	}) {
+		t.Errorf("notes %q", notes)
+	}
+	if list := call[listAnswer](a, "list", object{}); len(list.Sweeps) != 1 || list.Sweeps[0].State != "finished" {
+		t.Errorf("sweeps %+v", list)
+	}
+}
+
 // Without --allow-changes there are no tools that change anything.
 func TestAgentReadsByDefault(t *testing.T) {
 	t.Parallel()

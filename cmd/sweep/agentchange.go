@@ -121,6 +121,9 @@ func (a *agentTools) submission(ctx context.Context, who, purpose, text string) 
 	if err != nil {
 		return nil, err
 	}
+	if err := a.lab.runs(&p.submission.Spec); err != nil {
+		return nil, fmt.Errorf("sweep file: %w", err)
+	}
 	p.submission.AskedBy, p.submission.Purpose = a.asker(who), purpose
 	return p, nil
 }
@@ -163,6 +166,11 @@ func (a *agentTools) changed(ctx context.Context, reference, done string, trains
 		if trains && own != nil && (record.Budget == nil || record.Budget.Name != own.Name) {
 			return fmt.Errorf("sweep %s is not within the budget of this session, %v: submit a sweep of its own",
 				record.ID, own)
+		}
+		for i := range record.Grids {
+			if err := a.lab.runs(&record.Grids[i].Submission.Spec); trains && err != nil {
+				return fmt.Errorf("sweep %s: %w", record.ID, err)
+			}
 		}
 		trials, err := do(t, record.ID)
 		out = &changeAnswer{Sweep: record.ID, Done: done, Trials: trials}

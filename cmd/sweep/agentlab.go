@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +23,8 @@ const askedOverMCP = "mcp "
 type laboratory interface {
 	// change calls do with what changes sweeps. With trains, there will be trials to run.
 	change(ctx context.Context, trains bool, do func(t target) error) error
+	// runs returns an error if what carries out the changes has no worker that a spec asks for, and never will.
+	runs(spec *sweep.Spec) error
 	// problem is what keeps trials from advancing, nil if nothing is known.
 	problem() error
 	// close interrupts the trials that run in this process.
@@ -85,6 +89,8 @@ func (l clusterLab) change(ctx context.Context, _ bool, do func(t target) error)
 	return using(ctx, l.settings.openTarget, do)
 }
 
+func (clusterLab) runs(*sweep.Spec) error { return nil } // workers come and go
+
 func (clusterLab) problem() error { return nil }
 
 func (clusterLab) close() {}
@@ -127,6 +133,20 @@ func (l *localLab) change(ctx context.Context, trains bool, do func(t target) er
 		l.training, l.failure = begun, nil
 	}
 	return do(l.training.target)
+}
+
+// runs implements laboratory.
+func (l *localLab) runs(spec *sweep.Spec) error {
+	const remedy = "remove it from the file, or start \"sweep mcp\" with --nats for a cluster"
+	if spec.Pool != sweep.DefaultPool {
+		return fmt.Errorf("pool %s: this command runs trials of the pool %s only: %s", spec.Pool, sweep.DefaultPool,
+			remedy)
+	}
+	if len(spec.Requires) > 0 {
+		return fmt.Errorf("requires a worker with the label %s, and this command has no labels: %s",
+			slices.Min(slices.Collect(maps.Keys(spec.Requires))), remedy)
+	}
+	return nil
 }
 
 // reapLocked forgets a training that ends.

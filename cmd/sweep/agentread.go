@@ -344,6 +344,9 @@ func (a *agentTools) check(ctx context.Context, in *checkRequest) (*checkAnswer,
 		return nil, err
 	}
 	out := &checkAnswer{Name: p.submission.Spec.Name, Trials: p.grid.Count(), Bytes: p.maxBytes, Notes: p.notes}
+	if err := a.lab.runs(&p.submission.Spec); err != nil {
+		out.Notes = append(out.Notes, "cannot be submitted here: "+err.Error())
+	}
 	first, err := p.grid.At(0)
 	if err != nil {
 		return nil, err
