@@ -26,7 +26,7 @@ type line struct {
 func check(t *testing.T, run func(args ...string) (stdout, stderr string, code int), lines ...line) {
 	t.Helper()
 	for _, line := range lines {
-		stdout, stderr, code := run(line.args...)
+		stdout, stderr, code := expecting(t, line.code, func() (string, string, int) { return run(line.args...) })
 		name := strings.Join(line.args, " ")
 		if code != line.code {
 			t.Errorf("sweep %s: exit code %d, want %d\n%s%s", name, code, line.code, stdout, stderr)

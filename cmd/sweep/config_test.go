@@ -9,10 +9,12 @@ import (
 )
 
 // inProcess executes a command line in this process.
-func inProcess(t *testing.T, args ...string) (stdout, stderr string, code int) {
+func inProcess(t testing.TB, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	var out, errs bytes.Buffer
-	code = execute(context.Background(), args, strings.NewReader(""), &out, &errs)
+	code = execute(ctx, args, strings.NewReader(""), guarded(t, &out, stop), guarded(t, &errs, stop))
 	return out.String(), errs.String(), code
 }
 

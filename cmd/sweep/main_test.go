@@ -63,7 +63,8 @@ func output(t testing.TB, home string, args ...string) (stdout, stderr string, c
 	t.Helper()
 	cmd := program(t, home, args...)
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	stop := func() { _ = cmd.Process.Kill() } // its trainers end with it
+	cmd.Stdout, cmd.Stderr = guarded(t, &out, stop), guarded(t, &errs, stop)
 	if err := cmd.Run(); err != nil {
 		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
 			t.Fatal(err)

@@ -225,6 +225,7 @@ func wording(t *testing.T, svg []byte) string {
 
 // Presets that there are not, and flags that do not fit, get an error that says what to do.
 func TestPresetErrors(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
 	for _, c := range []struct {
 		args []string
 		code int
@@ -238,15 +239,17 @@ func TestPresetErrors(t *testing.T) {
 		{[]string{"preset", "run", "flops-table1", "--quick", "--standard"}, exitUsage, "exclude each other"},
 		{[]string{"preset", "run", "flops-table1", "--standard"}, 0, "the standard form is the full one"},
 		{[]string{"preset", "run", "flops-table1", "--slots", "4"}, exitUsage, "trains nothing"},
-		{[]string{"preset", "run", "copy-fig2", "-o", "/nonexistent/x.svg"}, exitUsage, "no directory /nonexistent"},
-		{[]string{"preset", "run", "sgornn-table2", "--data", "/nonexistent"}, exitUsage, "/nonexistent is not one"},
+		{[]string{"preset", "run", "copy-fig2", "-o", filepath.Join(none, "x.svg")}, exitUsage, "no directory " + none},
+		{[]string{"preset", "run", "sgornn-table2", "--data", none}, exitUsage, none + " is not one"},
 		{[]string{"figure", "copy-fig2", "-o", "x.svg"}, exitNotFound, "sweep preset run copy-fig2"},
 		{[]string{"figure", "copy-fig2", "-o", "x.svg", "--metric", "train_loss"}, exitUsage, "--metric does not apply"},
 		{[]string{"table", "ptb-table3"}, exitNotFound, "ptb-table3"},
 		{[]string{"table", "ptb-table3", "--select", "single"}, exitUsage, "means over replicates"},
 		{[]string{"figure", "ptb-table3", "-o", "x.svg"}, exitUsage, "figure"},
 	} {
-		_, stderr, code := inProcess(t, append(c.args, "--home", t.TempDir())...)
+		_, stderr, code := expecting(t, c.code, func() (string, string, int) {
+			return inProcess(t, append(c.args, "--home", t.TempDir())...)
+		})
 		if code != c.code || !strings.Contains(stderr, c.want) {
 			t.Errorf("%v: code %d, %s", c.args, code, stderr)
 		}

@@ -36,7 +36,7 @@ type commands struct {
 // run runs a command and wants its exit code and pieces of what it writes.
 func (c commands) run(code int, pieces []string, args ...string) string {
 	c.t.Helper()
-	stdout, stderr, got := output(c.t, c.home, args...)
+	stdout, stderr, got := expecting(c.t, code, func() (string, string, int) { return output(c.t, c.home, args...) })
 	if got != code {
 		c.t.Errorf("sweep %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, stdout, stderr)
 	}

@@ -128,12 +128,14 @@ func TestFixedInterpreters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
 	for _, test := range []struct {
 		command []string
 		want    string
 		noted   bool
 	}{
-		{[]string{"/home/ann/miniconda3/envs/x/bin/python", "a.py"}, python, true},
+		{[]string{home + "/miniconda3/envs/x/bin/python", "a.py"}, python, true},
 		{[]string{`C:\Users\Bob\env\Scripts\python.exe`, "a.py"}, python, true},
 		{[]string{"/usr/bin/env", "python3.99"}, python, true},
 		{[]string{"~/nowhere/bin/python3"}, python, true},

@@ -190,7 +190,7 @@ func TestEnds(t *testing.T) {
 		"killed": {"kill -KILL $$", "", "killed"},
 		"reported": {`echo '{"_exit": 2, "_error": "bad luck"}' >> $SWEEP_EVENTS`,
 			"reported its failure (exit code 2)", ""},
-		"no such":   {"exec /no/such/program", "exit status 127", ""},
+		"no such":   {"exec ./no-such-program", "exit status 127", ""},
 		"long line": {"head -c 200000 /dev/zero | tr '\\0' 'y'; exit 1", "exit status 1: yyy", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
