@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sweep/sweep"
+	"sweep/sweep/file"
 )
 
 // addChanges adds the tools that change sweeps.
@@ -49,8 +50,11 @@ func addChanger[In, Out any](server *mcp.Server, name, description string,
 		})
 }
 
-// plan checks the text of a sweep file.
+// plan checks the text of a sweep file. Without a token it does not look for programs.
 func (a *agentTools) plan(ctx context.Context, text string) (*plan, error) {
+	if name, err := file.Trainer("sweep file", []byte(text)); err == nil && name == sweep.ScriptTrainer && a.open {
+		return nil, errors.New("sweep file: to check a file with a program needs a token")
+	}
 	return a.settings.planText(ctx, text, a.options.scriptDirs, a.log)
 }
 

@@ -46,6 +46,9 @@ func TestAgentTurns(t *testing.T) {
 	}
 
 	connect, turns := serve(openTime)
+	script := object{"file": "program: train.py\nparameters: {lr: {value: 1}}\n"}
+	connect("").refused("check", script, "needs a token")
+	connect(secret).refused("check", script, "--script-dir")
 	release, err := turns.take(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
