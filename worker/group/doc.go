@@ -1,9 +1,10 @@
-// Package group starts processes in groups of their own, so that they end with this process
-// together with everything that they have started. Its main type is Guard:
+// Package group runs programs in groups of their own and ends them with everything that they have
+// started. Its main type is Program:
 //
-//	cmd.SysProcAttr = group.Attributes()
-//	err := cmd.Start()
-//	guard, err := group.StartGuard("sweep-guard", cmd.Process.Pid, "")
-//	defer guard.Stop()
-//	group.Kill(cmd.Process.Pid)
+//	program, err := group.Start(exec.Command("train.sh"))
+//	state, err := program.Wait()
+//
+// What a program leaves behind ends with it, also in another session: on Linux, this process
+// adopts the processes whose parents have ended and kills them. Guard ends the groups of a process
+// that is killed, and the processes that have its mark in their environment.
 package group

@@ -18,7 +18,7 @@ import (
 	"sweep/worker/group"
 )
 
-// pipeGrace is how long processes that left the program's group may keep its pipes open.
+// pipeGrace is how long processes that cannot be killed may keep the program's pipes open.
 const pipeGrace = 500 * time.Millisecond
 
 // pipe is a named pipe. The reader sees no end while the writer here is open.
@@ -65,23 +65,20 @@ func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessStat
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Env = p.directory, p.env
-	cmd.SysProcAttr = group.Attributes()
 	output, input, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	cmd.Stdout, cmd.Stderr = input, input
-	err = cmd.Start()
+	program, err := group.Start(cmd)
 	_ = input.Close() // the program has its own
-	if err != nil {
+	if program == nil {
 		_ = output.Close()
 		p.events.close()
 		return nil, err
 	}
-	pgid := cmd.Process.Pid
-	guard, guardErr := group.StartGuard("sweep-script-guard", pgid, "")
-	if guardErr != nil {
-		fmt.Fprintf(p.log, "sweep: no guard: what the program starts may outlive the worker: %v\n", guardErr)
+	if err != nil {
+		fmt.Fprintf(p.log, "sweep: %v\n", err)
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(p.log, &written{file: output}) })
@@ -95,18 +92,19 @@ func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessStat
 			return
 		case <-ctx.Done():
 		}
-		_ = syscall.Kill(-pgid, syscall.SIGTERM) // gone, perhaps
+		program.Signal(syscall.SIGTERM) // gone, perhaps
 		select {
 		case <-gone:
 		case <-time.After(grace):
-			group.Kill(pgid)
+			program.Signal(syscall.SIGKILL)
 		}
 	})
-	state, err := cmd.Process.Wait()
+	state, err := program.Wait()
 	close(gone)
 	stopping.Wait()
-	group.Kill(pgid)
-	guard.Stop()
+	if err := program.Clear(); err != nil {
+		fmt.Fprintf(p.log, "sweep: %v\n", err)
+	}
 	// With the last writer closed the reader reaches the end.
 	_ = p.events.writer.Close()
 	timer := time.AfterFunc(pipeGrace, func() {

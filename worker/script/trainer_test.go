@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -349,6 +350,29 @@ func TestCancelledProgram(t *testing.T) {
 		r.complete(nil)
 		waitFor(t, "its end", func() bool { return !running(t, filepath.Join(r.dir, "child")) })
 	})
+}
+
+// What a program starts in a session of its own has ended when its trial has, also what that starts,
+// holds the pipes of the trial, or has another environment.
+func TestDaemons(t *testing.T) {
+	for name, program := range map[string]string{
+		"daemon":            "setsid -f sh -c 'echo $$ > left; exec sleep 1000' </dev/null >/dev/null 2>&1",
+		"pipes":             "setsid -f sh -c 'exec 7>$SWEEP_EVENTS; echo $$ > left; exec sleep 1000'",
+		"other environment": "setsid -f env -i sh -c 'echo $$ > left; exec sleep 1000'",
+		"descendant":        "setsid -f sh -c 'setsid -f sh -c \"echo \\$\\$ > left; exec sleep 1000\"; sleep 1000'",
+		"failed":            "setsid -f sh -c 'echo $$ > left; exec sleep 1000'; trap 'exit 3' EXIT",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, program+"\nuntil [ -s left ]; do sleep 0.01; done\necho '{\"loss\": 1}' >> $SWEEP_EVENTS")
+			result, err := r.train(nil)
+			if err != nil || result.Summary["loss"] != 1 && name != "failed" {
+				t.Errorf("%v %v\n%s", result, err, &r.log)
+			}
+			if runtime.GOOS == "linux" && running(t, filepath.Join(r.dir, "left")) {
+				t.Error("the daemon is left")
+			}
+		})
+	}
 }
 
 // A checkpoint folder outlives an execution and goes with the trial's end.

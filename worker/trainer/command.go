@@ -21,7 +21,7 @@ import (
 	"sweep/worker/group"
 )
 
-// pipeGrace is how long processes that left the group of a dead process may keep its pipes open.
+// pipeGrace is how long processes that outlive a dead process may keep its pipes open.
 const pipeGrace = 500 * time.Millisecond
 
 // command starts, watches and kills a trainer's process. It implements go-plugin's
@@ -32,8 +32,10 @@ type command struct {
 	// secrets are hidden from the process. scratch is its directory, removed when it has ended.
 	secrets []string
 	scratch *scratch
-	log     *slog.Logger
-	stderr  tail
+	// mark is in the environment of the process and of what it starts.
+	mark   string
+	log    *slog.Logger
+	stderr tail
 	// handshake and line carry the first line of standard output to go-plugin.
 	handshake *io.PipeReader
 	line      *io.PipeWriter
@@ -52,8 +54,8 @@ type command struct {
 }
 
 func newCommand(argv, secrets []string, scratch *scratch, log *slog.Logger) *command {
-	c := &command{argv: argv, secrets: secrets, scratch: scratch, log: log, exited: make(chan struct{}),
-		gone: make(chan struct{})}
+	c := &command{argv: argv, secrets: secrets, scratch: scratch, mark: group.NewMark(), log: log,
+		exited: make(chan struct{}), gone: make(chan struct{})}
 	c.handshake, c.line = io.Pipe()
 	return c
 }
@@ -84,7 +86,7 @@ func (c *command) run(started chan<- error) {
 	}
 
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
-	cmd.Env = c.env
+	cmd.Env = append(c.env, c.mark)
 	cmd.SysProcAttr = group.Attributes()
 	stdout, stderr, err := c.launch(cmd)
 	if err != nil {
@@ -92,7 +94,10 @@ func (c *command) run(started chan<- error) {
 		return
 	}
 	pid := cmd.Process.Pid
-	guard, err := group.StartGuard("sweep-trainer-guard", pid, c.scratch.dir)
+	guard, err := group.StartGuard("sweep-trainer-guard", c.mark, c.scratch.dir)
+	if err == nil {
+		err = guard.Watch(pid)
+	}
 	if err != nil {
 		c.log.Debug("no guard: processes that the trainer starts may outlive this one", "error", err)
 	}
@@ -111,8 +116,9 @@ func (c *command) run(started chan<- error) {
 	c.process, c.ended = nil, true
 	c.mu.Unlock()
 	group.Kill(pid)
+	group.KillMarked(c.mark)
 	guard.Stop()
-	// Processes that left the group may hold the pipes open. What the dead process wrote is read,
+	// Processes that lost the mark may hold the pipes open. What the dead process wrote is read,
 	// however late its readers are.
 	timer := time.AfterFunc(pipeGrace, func() {
 		if file, ok := stdout.(*os.File); !ok || file.SetReadDeadline(time.Now()) != nil {

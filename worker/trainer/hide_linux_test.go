@@ -170,7 +170,7 @@ func leftovers(t *testing.T, dir string) []string {
 func TestWorkerKilledLeavesNothing(t *testing.T) {
 	dir := shortTemp(t)
 	t.Setenv("TMPDIR", dir)
-	worker, grandchild := helper(t, asWorker, examples)
+	worker, grandchild := helper(t, asWorker, examples, "child")
 	used := leftovers(t, dir)
 	if len(used) != 1 {
 		t.Fatalf("directories of a worker that runs: %q", used)

@@ -25,8 +25,8 @@ const (
 	// asChatty serves a trainer that writes the index of each trial to standard error.
 	asChatty = "as-chatty"
 	// asWorker launches the example trainer from the directory in the second
-	// argument, trains with a fault until it is killed, and copies what the
-	// trainer writes to standard error.
+	// argument, trains with the fault in the third until it is killed, and copies
+	// what the trainer writes to standard error.
 	asWorker = "as-worker"
 	// asParent starts the test binary as noop without any of Launcher's care and
 	// prints its process id once
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 			trainer.Serve(&stub{train: chatter, describe: noopDescription})
 			return
 		case asWorker:
-			beWorker(os.Args[2])
+			beWorker(os.Args[2], os.Args[3])
 		case asParent:
 			beParent()
 		}
@@ -81,7 +81,7 @@ func self() string {
 	return path
 }
 
-func beWorker(dir string) {
+func beWorker(dir, fault string) {
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	launcher := &trainer.Launcher{Path: []string{dir}, Log: log}
 	process, err := launcher.Launch(context.Background(), trainertest.ExampleName)
@@ -90,7 +90,7 @@ func beWorker(dir string) {
 		os.Exit(1)
 	}
 	_, err = process.Train(context.Background(), sweep.TrainRequest{Trial: sweep.Trial{
-		Parameters: sweep.Parameters{"fault": "child", "epochs": 100_000, "pause": 100},
+		Parameters: sweep.Parameters{"fault": fault, "epochs": 100_000, "pause": 100},
 	}}, &trainertest.Sink{})
 	fmt.Println(err)
 	os.Exit(1)

@@ -94,7 +94,7 @@ func TestWorkerKilled(t *testing.T) {
 		before syscall.Signal
 	}{{"working", 0}, {"stopped", syscall.SIGSTOP}} {
 		t.Run(test.name, func(t *testing.T) {
-			worker, grandchild := helper(t, asWorker, examples)
+			worker, grandchild := helper(t, asWorker, examples, "child")
 			child := parentOf(grandchild)
 			if child == 0 || parentOf(child) != worker.Process.Pid {
 				t.Fatalf("grandchild %d of %d of %d, want of %d", grandchild, child, parentOf(child),
@@ -154,6 +154,45 @@ func TestGrandchildren(t *testing.T) {
 			gone(t, "what the trainer has started", grandchild)
 		})
 	}
+}
+
+// A daemon in a session of its own ends with its trainer, however that ends, and with its worker.
+func TestDaemons(t *testing.T) {
+	for _, end := range []string{"close", "kill", "close with secrets", "kill with secrets"} {
+		t.Run(end, func(t *testing.T) {
+			l := launcher()
+			end, secrets := strings.CutSuffix(end, " with secrets")
+			if secrets {
+				l.Secrets = []string{t.TempDir()}
+			}
+			process := launch(t, l, trainertest.ExampleName)
+			var daemon int
+			if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "daemon"}),
+				&trainertest.Sink{}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the daemon is reported", func() bool {
+				daemon = childIn(process.Stderr())
+				return daemon > 0
+			})
+			if end == "close" {
+				if err := process.Close(); err != nil {
+					t.Fatal(err)
+				}
+			} else if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "kill"}),
+				&trainertest.Sink{}); err == nil {
+				t.Fatal("the trainer has survived")
+			}
+			gone(t, "the daemon", daemon)
+		})
+	}
+	t.Run("worker killed", func(t *testing.T) {
+		worker, daemon := helper(t, asWorker, examples, "daemon")
+		if err := worker.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, "the daemon", daemon)
+	})
 }
 
 // trainerOf returns the process of a trainer that runs the fault "child".

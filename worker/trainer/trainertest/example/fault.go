@@ -35,6 +35,8 @@ const (
 	// child: starts a process that sleeps for an hour, prints its id to standard
 	// error as "child PID", and goes on.
 	faultChild = "child"
+	// daemon: the same with a process in a session of its own, whose parent has ended.
+	faultDaemon = "daemon"
 	// error: Train fails with an error that is not the trial's own.
 	faultError = "error"
 	// steal: tries to read fault_file in every way, prints what it gets to standard
@@ -44,7 +46,7 @@ const (
 
 var faults = []any{
 	faultNone, faultKill, faultPanic, faultExit, faultAllocate, faultHang, faultSleep,
-	faultStderr, faultStdout, faultChild, faultError, faultSteal,
+	faultStderr, faultStdout, faultChild, faultDaemon, faultError, faultSteal,
 }
 
 // fault is what goes wrong in a trial, and when.
@@ -106,6 +108,11 @@ func (f *fault) strike(ctx context.Context, epoch int64) error {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "child %d\n", child.Process.Pid)
+	case faultDaemon:
+		const daemon = `setsid sh -c 'echo "child $$" >&2; exec sleep 3600' </dev/null >/dev/null &`
+		shell := exec.Command("sh", "-c", daemon)
+		shell.Stderr = os.Stderr
+		return shell.Run()
 	case faultSteal:
 		steal(f.file)
 	case faultError:
