@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -33,13 +34,24 @@ func NewDaemon(options Options) *Daemon {
 		resumed: make(chan struct{}, 1)}
 }
 
+// errCutOff is the error of a worker that ends while it cannot reach the server.
+var errCutOff = errors.New("the server is out of reach: the last messages have not been sent, and trials whose results " +
+	"were not reported run again")
+
 // Run runs trials until ctx ends, which drains; see Worker.Run.
-func (d *Daemon) Run(ctx context.Context) error {
+func (d *Daemon) Run(ctx context.Context) (err error) {
 	stop, err := d.options.Wire.ServePresence(d)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer func() {
+		d.mu.Lock()
+		last := d.last
+		d.mu.Unlock()
+		if last.leave(stop); last.cutOff.Load() {
+			err = errors.Join(err, errCutOff)
+		}
+	}()
 	for ctx.Err() == nil {
 		w, pulling := d.begin(ctx)
 		if w != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 	"sweep/worker"
@@ -165,4 +166,25 @@ func TestBrokenDaemonStaysDrained(t *testing.T) {
 	mended.Store(true)
 	r.controlled(func() (*wire.WorkerStatus, error) { return client.ResumeWorker(t.Context(), "w") })
 	r.result(3)
+}
+
+// A daemon whose server is cut off, and accepts connections but says nothing, ends all the same.
+func TestDaemonEndsInACutNetwork(t *testing.T) {
+	t.Parallel()
+	server := wiretest.Run(t, wiretest.Options{Dir: t.TempDir(), Port: -1})
+	r := rigOver(t, server.Connect(t), nil)
+	proxy := server.Proxy(t)
+	conn := proxy.Connect(t)
+	d := worker.NewDaemon(worker.Options{Wire: openWire(t, conn), Launcher: r.launcher, Name: "w", Logger: logger(t)})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	r.await("a heartbeat", func() bool { _, came := r.lastHeartbeat(); return came })
+	proxy.Cut()
+	eventually(t, "the client connects again", func() bool { return proxy.Held() > 0 })
+	stop()
+	if err := sweeptest.Receive(t, "the end of the daemon", done); err == nil ||
+		!strings.Contains(err.Error(), "out of reach") {
+		t.Errorf("Run: %v", err)
+	}
 }

@@ -81,8 +81,8 @@ type Worker struct {
 	// headers are those of the checkpoints of the last heartbeat.
 	headers headers
 	metrics *metrics
-	// draining means that no further job is pulled.
-	draining atomic.Bool
+	// draining means that no further job is pulled, cutOff that it ended without reaching the server.
+	draining, cutOff atomic.Bool
 }
 
 // BrokenError means that a worker stopped because its machine seems broken.
@@ -164,11 +164,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer unsubscribe()
 
 	var helping sync.WaitGroup
 	helpers, stopHelping := context.WithCancel(context.WithoutCancel(ctx))
-	defer helping.Wait()
+	defer w.leave(func() {
+		helping.Wait()
+		unsubscribe()
+	})
 	defer stopHelping()
 	w.offer.discover(pulling, &helping)
 	helping.Go(func() { w.heartbeats.run(helpers) })
@@ -192,7 +194,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	stopped, reported := make(chan struct{}), make(chan struct{})
 	go func() {
-		pullers.Wait()
+		w.leave(pullers.Wait)
 		w.returnJobs(w.backlog, -1)
 		slots.Wait()
 		for _, s := range w.slots {
@@ -215,11 +217,35 @@ func (w *Worker) Run(ctx context.Context) error {
 		stopRunning()
 		<-stopped
 		if !within(w.resultTimeout, reported) {
+			w.cutOff.Store(true)
 			stopSending()
-			<-reported
+			w.leave(func() { <-reported })
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// farewell bounds what a worker still does at the server when it ends, lastFarewell if it does not reach the
+// server: in a cut network each call may wait until the client has failed to connect again, for seconds.
+const (
+	farewell     = 10 * time.Second
+	lastFarewell = 2 * time.Second
+)
+
+// leave does something at the server when the worker ends, and does not wait for it for ever.
+func (w *Worker) leave(do func()) {
+	limit := farewell
+	if w.cutOff.Load() {
+		limit = lastFarewell
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	if !within(limit, done) {
+		w.cutOff.Store(true)
+	}
 }
 
 // within waits for done up to a time, and reports whether it was closed.

@@ -134,7 +134,7 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, options worker.Optio
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	defer conn.Close()
+	defer func() { go conn.Close() }() // it may wait for a server that is out of reach
 	if cmd.Flags().Changed("ack-wait") {
 		log.Warn(
 			"--ack-wait of a worker no longer has an effect: workers use the coordinator's value")

@@ -98,7 +98,9 @@ func (w *Wire) SendHeartbeat(ctx context.Context, h Heartbeat) (*HeartbeatAnswer
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	m, err := w.conn.RequestWithContext(ctx, heartbeatPrefix+h.Pool+"."+h.ID, data)
+	m, err := obey(ctx, func() (*nats.Msg, error) {
+		return w.conn.RequestWithContext(ctx, heartbeatPrefix+h.Pool+"."+h.ID, data)
+	})
 	if err != nil {
 		return nil, wrap(err, "heartbeat of worker %s", h.Name)
 	}

@@ -38,11 +38,13 @@ func (w *Wire) Publish(ctx context.Context, pool, worker string, events ...sweep
 	if err != nil {
 		return err
 	}
-	m := &nats.Msg{Subject: eventSubject(pool, worker), Data: data}
 	id := nuid.Next()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		bound, cancel := context.WithTimeout(ctx, answerTimeout)
-		_, err := w.js.PublishMsg(bound, m, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+		_, err := obey(bound, func() (*jetstream.PubAck, error) {
+			m := &nats.Msg{Subject: eventSubject(pool, worker), Data: data}
+			return w.js.PublishMsg(bound, m, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+		})
 		cancel()
 		if err == nil {
 			return nil

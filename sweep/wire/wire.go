@@ -124,6 +124,27 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 	return w, nil
 }
 
+// obey returns what do returns, or the error of ctx when that ends before: while the client tries to connect
+// again, its calls wait for a server that accepts connections and says nothing, whatever their context.
+func obey[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := do()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
 // Renewal is how often a worker renews its jobs: every third of the queue's AckWait, which the
 // coordinator sends with each answer to a heartbeat. Before the first it is short.
 func (w *Wire) Renewal() time.Duration {
