@@ -30,6 +30,7 @@ const (
 	exitNotFound    = 4 // no such sweep, trial or file
 	exitArtifacts   = 5 // an artifact is missing, lost or damaged
 	exitHalted      = 6 // the sweep is paused because its trials fail
+	exitMetric      = 7 // no trial has logged the sweep's metric
 	exitInterrupted = 130
 )
 

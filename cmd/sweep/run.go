@@ -76,8 +76,8 @@ limits.errors of the file change this.
 
 Exit codes: 0 all trials completed, 1 error, 2 the file is invalid, 3 some trials
 failed, 4 no such file or trainer, 5 artifacts of completed trials were lost, 6 paused
-because trials fail, 130 interrupted, or ended by --until with trials left (run the
-same command again to resume).`,
+because trials fail, 7 no trial logged the sweep's metric, 130 interrupted, or ended by
+--until with trials left (run the same command again to resume).`,
 		Example: `  sweep run examples/cbf.yaml
   sweep run ucr.yaml --data ~/data --slots 4
   sweep run sweep.yaml --slots 2 --ui
@@ -394,6 +394,9 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		}
 		return &exitError{exitArtifacts, fmt.Errorf("%s of completed trials were lost, as listed above: when the "+
 			"cause is fixed, %s", sweep.CountText(lost, "artifact"), again)}
+	}
+	if counts.Completed > 0 && counts.Stopped == 0 && counts.Diverged == 0 {
+		return checkLogged(ctx, results, record)
 	}
 	return nil
 }

@@ -126,8 +126,10 @@ parameters:
 			"epoch,1,1"}},
 		{args: []string{"export"}, stdout: []string{"parameter.lr,parameter.units,metric.epoch,metric.val_loss"}},
 		{args: []string{"run", random, "--count", "3"}, stderr: []string{"3 completed (2 reused"}},
-		{args: []string{"run", grid}, stderr: []string{"2 completed", "2 of the trials: the sweep's metric val_los " +
-			"was never logged"}},
+		{args: []string{"run", grid}, code: exitMetric, stderr: []string{"2 completed", "2 of the trials: the " +
+			"sweep's metric val_los was never logged", "never logged by any", `did you mean "val_loss"?`}},
+		{args: []string{"watch", "latest", "--progress", "plain"}, code: exitMetric,
+			stderr: []string{"val_los was never logged by any"}},
 		{args: []string{"trials"}, stdout: []string{"the sweep's metric val_los was never logged",
 			`did you mean "val_loss"?`}},
 		{args: []string{"run", grid, "--directory", filepath.Join(dir, "sweeps")}, code: exitUsage,

@@ -35,7 +35,8 @@ repeated commands, such as a script that does not know how its last run ended.
 Exit codes: 0 done, 1 no coordinator answers, or no worker can run it and
 --require-workers is set, 2 the file is invalid, 3 with --watch: some trials failed,
 4 no such file or trainer, 5 with --watch: artifacts of completed trials were lost,
-6 with --watch: paused because trials fail.`,
+6 with --watch: paused because trials fail, 7 with --watch: no trial logged the sweep's
+metric.`,
 		Example: "  sweep submit examples/noop.yaml\n  sweep submit examples/cbf.yaml --watch --nats nats://head:4222",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

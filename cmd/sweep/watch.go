@@ -32,7 +32,8 @@ it ends, and then its tables. Interrupting the command does not stop the sweep.
 ` + progressHelp + `
 
 Exit codes: 0 all trials completed, 1 error, 3 some trials failed, 4 no such sweep,
-5 artifacts of completed trials were lost, 6 paused because trials fail, 130 interrupted.`,
+5 artifacts of completed trials were lost, 6 paused because trials fail, 7 no trial logged
+the sweep's metric, 130 interrupted.`,
 		Example: "  sweep watch\n  sweep watch ucr --progress tty",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

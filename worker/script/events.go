@@ -41,6 +41,9 @@ type metrics struct {
 	// numbers and were logged.
 	complaints int
 	left       map[string]bool
+	// dropped counts calls and lines of which something was dropped because its step came before the last
+	// one or the run was finished, wrongSteps lines whose step is no whole number.
+	dropped, wrongSteps int
 	// exit is the exit code that the program reported, besides that of its process.
 	exit    int
 	problem string
@@ -59,8 +62,6 @@ type series struct {
 	summary float64
 	// begun means that step is that of a point.
 	begun bool
-	// late means that a point came out of order.
-	late bool
 }
 
 func newMetrics(say func(format string, arguments ...any)) *metrics {
@@ -85,46 +86,77 @@ func (m *metrics) line(line []byte) {
 		m.complain("%v: %s", err, clip(line))
 		return
 	}
-	summary := false
-	step, stepped := m.step+1, false
-	for _, f := range fields {
-		switch f.name {
-		case "_summary":
-			summary = f.number == 1
-		case "_exit":
-			if m.exit = int(f.number); m.exit == 0 && f.number != 0 {
-				m.exit = 1
-			}
-		case "_error":
-			m.problem = f.text
-		case "_name", "_group", "_notes", "_tags":
-			m.label(f)
-		case "step":
-			if !f.numeric || f.number != math.Trunc(f.number) || math.Abs(f.number) > 1<<53 {
-				m.complain("step must be a whole number: %s", clip(line))
-				return
-			}
-			step, stepped = int64(f.number), true
-		}
+	h := m.head(fields)
+	step := m.step + 1
+	if h.stepped {
+		step = h.step
 	}
-	points := 0
+	points, late := 0, false
 	for _, f := range fields {
-		if f.name == "step" || strings.HasPrefix(f.name, "_") {
+		if f.own != nil || !h.reserved && f.name == "step" || strings.HasPrefix(f.name, "_") {
 			continue
 		}
 		s := m.named(f)
-		if s == nil {
-			continue
-		}
-		s.summary = f.number
-		if !summary {
-			m.point(f.name, s, step, float32(f.number))
+		switch {
+		case s == nil:
+		case h.summary:
+			s.summary = f.number
+		case m.point(s, step, float32(f.number)):
+			s.summary = f.number
 			points++
+		default:
+			late = true
 		}
 	}
-	if !summary && (points > 0 || stepped) {
+	if late {
+		m.dropped++
+	}
+	if !h.summary && (points > 0 || h.stepped) {
 		m.advance(step)
 	}
+}
+
+// head is what a line says besides metrics.
+type head struct {
+	// reserved means that it is in an object of its own, which no metric can be confused with.
+	reserved bool
+	step     int64
+	stepped  bool
+	summary  bool
+}
+
+// head reads what a line says besides metrics: from the object with the name "_" or, in lines without
+// one, from the names "step", "_summary" and so on among the metrics.
+func (m *metrics) head(fields []field) (h head) {
+	prefix := "_"
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.own != nil }); i >= 0 {
+		h.reserved, prefix, fields = true, "", fields[i].own
+	}
+	for _, f := range fields {
+		name, own := strings.CutPrefix(f.name, prefix)
+		switch {
+		case f.name == "step":
+			if h.stepped = f.numeric && f.number == math.Trunc(f.number) && math.Abs(f.number) <= 1<<53; h.stepped {
+				h.step = int64(f.number)
+			} else {
+				m.wrongSteps++
+			}
+		case !own:
+		case name == "summary":
+			h.summary = f.number == 1
+		case name == "exit":
+			if m.exit = int(f.number); m.exit == 0 && f.number != 0 {
+				m.exit = 1
+			}
+		case name == "error":
+			m.problem = f.text
+		case name == "dropped" && h.reserved:
+			m.dropped++
+		case name == "name", name == "group", name == "notes", name == "tags":
+			m.label(name, f)
+		}
+	}
+	return h
 }
 
 // advance goes on to a step. All points of the steps before it can be taken.
@@ -143,19 +175,19 @@ func (m *metrics) advance(step int64) {
 }
 
 // label reads what the program calls its run; the last one of each kind counts.
-func (m *metrics) label(f field) {
+func (m *metrics) label(name string, f field) {
 	if !f.quoted {
 		m.complain("%s must be a text: %s", f.name, clip([]byte(f.text)))
 		return
 	}
-	switch f.name {
-	case "_name":
+	switch name {
+	case "name":
 		m.labels.Name = f.text
-	case "_group":
+	case "group":
 		m.labels.Group = f.text
-	case "_notes":
+	case "notes":
 		m.labels.Notes = f.text
-	case "_tags":
+	case "tags":
 		m.labels.Tags = nil
 		if f.text != "" {
 			m.labels.Tags = strings.Split(f.text, ",")
@@ -202,22 +234,18 @@ func (m *metrics) named(f field) *series {
 	return nil
 }
 
-// point adds a point to a curve, in which steps ascend.
-func (m *metrics) point(name string, s *series, step int64, value float32) {
+// point adds a point to a curve, in which steps ascend, and reports whether it does.
+func (m *metrics) point(s *series, step int64, value float32) bool {
 	switch {
 	case s.begun && (step < s.step || step == s.step && !s.pending):
-		if !s.late {
-			s.late = true
-			m.say("$SWEEP_EVENTS: %s: step %d after step %d: it counts for the summary, not for the curve", name,
-				step, s.step)
-		}
-		return
+		return false
 	case s.pending && step > s.step:
 		s.points.Steps = append(s.points.Steps, s.step)
 		s.points.Values = append(s.points.Values, s.value)
 		m.pending++
 	}
 	s.begun, s.pending, s.step, s.value = true, true, step, value
+	return true
 }
 
 // take returns the points since the last call; at the end of the trial also those that were
@@ -258,17 +286,21 @@ type field struct {
 	number  float64
 	quoted  bool
 	text    string // a string, which quoted says, or the JSON of any other value
+	// own, if not nil, are the fields of the object reserved, and this is no metric.
+	own []field
 }
 
-var (
-	errNotFlat  = errors.New("is no JSON object on one line")
-	errRepeated = errors.New("has a name twice")
-)
+// reserved is the name of the object in which a line says what is no metric.
+const reserved = "_"
 
-// parseLine reads a flat JSON object in which NaN, Infinity and -Infinity are
-// numbers.
-func parseLine(line []byte) ([]field, error) {
-	decoder := json.NewDecoder(bytes.NewReader(quoteNumbers(line)))
+var errNotFlat = errors.New("is no JSON object on one line")
+
+// parseLine reads a flat JSON object in which NaN, Infinity and -Infinity are numbers, with the
+// object reserved. Of values with the same name the last one counts.
+func parseLine(line []byte) ([]field, error) { return parseObject(quoteNumbers(line)) }
+
+func parseObject(object []byte) ([]field, error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
 	if brace, err := decoder.Token(); err != nil || brace != json.Delim('{') {
 		return nil, errNotFlat
 	}
@@ -283,11 +315,19 @@ func parseLine(line []byte) ([]field, error) {
 			return nil, errNotFlat
 		}
 		f := field{name: fmt.Sprint(name)}
-		if slices.ContainsFunc(fields, func(other field) bool { return other.name == f.name }) {
-			return nil, errRepeated
-		}
 		f.read(raw)
-		fields = append(fields, f)
+		if f.name == reserved && raw[0] == '{' {
+			if f.own, err = parseObject(raw); err != nil {
+				return nil, err
+			}
+			f.own = append([]field{}, f.own...) // not nil
+		}
+		same := func(other field) bool { return other.name == f.name && (other.own == nil) == (f.own == nil) }
+		if i := slices.IndexFunc(fields, same); i >= 0 {
+			fields[i] = f
+		} else {
+			fields = append(fields, f)
+		}
 	}
 	if _, err := decoder.Token(); err != nil {
 		return nil, errNotFlat

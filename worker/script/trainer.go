@@ -285,6 +285,14 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 			r.Diverged = true
 		}
 	}
+	if m.dropped > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s dropped: the step came before the last one, or the run was finished",
+			sweep.CountText(m.dropped, "log call")))
+	}
+	if m.wrongSteps > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s ignored: a step must be a whole number",
+			sweep.CountText(m.wrongSteps, "step")))
+	}
 	if m.complaints > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d lines on $SWEEP_EVENTS could not be read: see the log", m.complaints))
 	}

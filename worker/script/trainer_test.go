@@ -156,17 +156,18 @@ printf '\n{"step": 3, "good": 1}\n{"step": 2, "good": 2}\n{"step": 4, "good": 3,
 i=0; while [ $i -lt 50 ]; do echo garbage; i=$((i+1)); done >> "$SWEEP_EVENTS"
 `)
 	result := r.complete(nil)
-	if want := map[string]float64{"good": 3}; !reflect.DeepEqual(result.Summary, want) {
+	if want := map[string]float64{"good": 3, "a": 1}; !reflect.DeepEqual(result.Summary, want) {
 		// The last line has no end, and the first garbage is on it.
-		if want = map[string]float64{"good": 2}; !reflect.DeepEqual(result.Summary, want) {
+		if want = map[string]float64{"good": 1, "a": 1}; !reflect.DeepEqual(result.Summary, want) {
 			t.Errorf("summary %v", result.Summary)
 		}
 	}
 	if steps, _ := r.curve(result, "good"); steps[0] != 3 || len(steps) > 2 {
 		t.Errorf("steps %v", steps)
 	}
-	for _, want := range []string{"nonsense", "more than 65536 bytes", "has a name twice",
-		"step must be a whole number", "_tags must be a text", "an empty name", "step 2 after step 3"} {
+	for _, want := range []string{"nonsense", "more than 65536 bytes",
+		"2 steps ignored: a step must be a whole number", "_tags must be a text", "an empty name",
+		"1 log call dropped"} {
 		if !strings.Contains(r.log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, &r.log)
 		}

@@ -393,6 +393,60 @@ func checkMedia(t *testing.T, r *rig) {
 	}
 }
 
+// A script may use every name for a metric and give steps that are none: nothing but the step is lost.
+func TestNamesAndStepsOfAScript(t *testing.T) {
+	r := newPython(t, `
+import wandb
+run = wandb.init()
+for step in range(3):
+    wandb.log({"epoch": 1, "step": 5 * step, "loss": 1 / (step + 1), "_": 3, "_summary": True, "_name": 7, "_tags": 8})
+for i, step in enumerate((1.5, "3", float("nan"), "x", [1])):
+    wandb.log({"loss": i}, step=step)
+wandb.log({"loss": 10, "step": None}, step=8.0)
+`)
+	r.script.Metric = "loss"
+	result := r.complete(nil)
+	if want := map[string]float64{"epoch": 1, "step": 10, "loss": 10}; !reflect.DeepEqual(result.Summary, want) {
+		t.Errorf("summary %v, want %v\n%s", result.Summary, want, &r.log)
+	}
+	if steps, _ := r.curve(result, "loss"); !reflect.DeepEqual(steps, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}) {
+		t.Errorf("steps %v", steps)
+	}
+	if steps, values := r.curve(result, "step"); !reflect.DeepEqual(steps, []int64{0, 1, 2}) || values[2] != 10 {
+		t.Errorf("step: %v %v", steps, values)
+	}
+	if result.Error != "" || result.Labels != nil || !strings.Contains(r.log.String(), "step 'x' is no whole number") {
+		t.Errorf("remark %q, labels %v\n%s", result.Error, result.Labels, &r.log)
+	}
+}
+
+// A call with a step before the last one, or after the run's end, changes nothing and is counted.
+func TestLateCalls(t *testing.T) {
+	r := newPython(t, `
+import wandb
+run = wandb.init()
+wandb.define_metric("val", step_metric="epoch")
+run.log({"loss": 0.5}, step=10); run.log({"loss": 0.4}, step=10); run.log({"loss": 9, "early": 1}, step=9)
+run.log({"val": 1, "epoch": 4}); run.log({"val": 2, "epoch": 3})
+run.finish()
+run.log({"loss": 8}); run.summary["loss"] = 7
+`)
+	r.script.Metric = "loss"
+	result := r.complete(nil)
+	want := map[string]float64{"loss": 0.4, "val": 2, "epoch": 3}
+	if !reflect.DeepEqual(result.Summary, want) {
+		t.Errorf("summary %v, want %v\n%s", result.Summary, want, &r.log)
+	}
+	for metric, want := range map[string][]int64{"loss": {10}, "val": {4}, "epoch": {10, 11}} {
+		if steps, _ := r.curve(result, metric); !reflect.DeepEqual(steps, want) {
+			t.Errorf("%s: steps %v, want %v", metric, steps, want)
+		}
+	}
+	if want := "3 log calls dropped: the step came before the last one, or the run was finished"; result.Error != want {
+		t.Errorf("remark %q, want %q", result.Error, want)
+	}
+}
+
 // Steps are W&B's: they count on by themselves, stay with commit=False, and jump.
 func TestSteps(t *testing.T) {
 	r := newPython(t, `

@@ -63,6 +63,8 @@ class Summary(collections.abc.MutableMapping):
         self[name] = value
 
     def update(self, given=None, **more):
+        if self._run._finished:
+            return self._run._drop("the run was finished: what is logged then is dropped")
         numbers = {}
         for name, value in _flat(dict(given or {}, **more)):
             self._items[name] = value
@@ -72,7 +74,7 @@ class Summary(collections.abc.MutableMapping):
             elif isinstance(value, (str, _media._Media)) and not self._run._off:
                 _media.keep(name, value)
         if numbers and self._run._reports:
-            _events.send({"_summary": True}, numbers)
+            _events.send({"summary": True}, numbers)
 
     def _as_dict(self):
         return dict(self._items)
@@ -122,6 +124,7 @@ class Run:
         self._first = _last["step"] + 1 if self._reports else 0
         self._step = 0
         self._defined = []
+        self._reached = {}
         self._aggregates = {}
         self._finished = False
         self._dir = None
@@ -172,7 +175,7 @@ class Run:
             text = ",".join(map(str, value)) if what == "tags" else str(value or "")
             # A line is at most 64 KiB. What is longer than a label may be is cut where that is said.
             text = text.encode("utf-8", "ignore")[:10010].decode("utf-8", "ignore")
-            _events.send({}, {"_" + what: text})
+            _events.send({what: text}, {})
 
     def __setattr__(self, what, value):
         if what == "tags":
@@ -194,13 +197,19 @@ class Run:
         """Reports numbers at a step, which counts on by itself."""
         if not isinstance(data, collections.abc.Mapping):
             raise ValueError("wandb.log must be passed a dictionary")
-        if step is None:
+        if self._finished:
+            return self._drop("the run was finished: what is logged then is dropped")
+        at = _events.whole(step)
+        if at is None and step is not None:
+            _events.once("step %.100r is no whole number: it is ignored" % (step,))
+        if at is None:
             at = self._step
             if commit is not False:
                 self._step += 1
+        elif at < self._step:
+            return self._drop("step %d comes before step %d: what is logged for it is dropped" % (at, self._step))
         else:
-            at = int(step)
-            self._step = max(self._step, at + 1 if commit else at)
+            self._step = at + 1 if commit else at
         numbers = {}
         for name, value in _flat(data):
             n = _events.number(value)
@@ -214,17 +223,29 @@ class Run:
         if not numbers or not self._reports:
             return
         at += self._first
-        # Metrics with an axis of their own have its steps.
-        rows = {}
+        # Metrics with an axis of their own have its steps. If that goes back, only the summary changes.
+        rows, back = {}, {}
         for name, n in numbers.items():
             axis = self._definition(name).get("step_metric")
-            own = numbers.get(axis) if axis else None
-            where = int(own) if own is not None and _events.finite(own) and own == int(own) else at
+            own = _events.whole(numbers.get(axis)) if axis else None
+            where = at if own is None else own
+            if own is not None and where < self._reached.get(name, where):
+                back[name] = n
+                continue
+            self._reached[name] = where
             rows.setdefault(where, {})[name] = n
         for where, row in sorted(rows.items()):
             _events.send({"step": where}, row)
+        if back:
+            _events.send({"summary": True}, back)
         _last["step"] = max(_last["step"], at)
         self._aggregate(numbers)
+
+    def _drop(self, why):
+        """Counts a call that changes nothing."""
+        _events.once(why)
+        if self._reports and self._owner == os.getpid():
+            _events.send({"dropped": 1}, {})
 
     def _definition(self, name):
         for pattern, options in reversed(self._defined):
@@ -275,7 +296,7 @@ class Run:
         self._finished = True
         if self._owner == os.getpid():
             if exit_code and self._reports:
-                _events.send({"_exit": int(exit_code)}, {})
+                _events.send({"exit": int(exit_code)}, {})
             self._leave()
         if wandb.run is self:
             wandb._show(None)
@@ -297,7 +318,7 @@ class Run:
     def __exit__(self, kind, problem, trace):
         failed = kind is not None and not (issubclass(kind, SystemExit) and not problem.code)
         if failed and self._reports and self._owner == os.getpid():
-            _events.send({"_error": traceback.format_exception_only(kind, problem)[-1].strip()[:500]}, {})
+            _events.send({"error": traceback.format_exception_only(kind, problem)[-1].strip()[:500]}, {})
         self.finish(1 if failed else 0)
         return False
 
