@@ -177,7 +177,7 @@ artifact, or it was dropped, 5 it is missing, lost or damaged.`,
 			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
 				id := sweep.TrialID{Sweep: record.ID, Index: index}
 				if output == "-" {
-					_, err := t.Artifact(cmd.Context(), id, args[2], 0, cmd.OutOrStdout())
+					_, err := t.Artifact(cmd.Context(), id, args[2], 0, dataOut(cmd))
 					return err
 				}
 				path := output

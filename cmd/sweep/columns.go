@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"sweep/sweep"
 )
 
 const (
@@ -47,7 +49,7 @@ func (c *columns) add(rank int, names ...string) {
 // row adds a row, which has a cell of one line for each column.
 func (c *columns) row(cells ...string) {
 	for i, cell := range cells {
-		cells[i] = strings.ReplaceAll(cell, "\n", " ")
+		cells[i] = sweep.Visible(strings.ReplaceAll(cell, "\n", " "))
 	}
 	c.rows = append(c.rows, cells)
 }

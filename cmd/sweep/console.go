@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"sweep/sweep"
 )
 
 // console is standard error with a few live lines at its end; other output appears above them.
@@ -92,11 +94,11 @@ func (c *console) drawLocked(lines []string) {
 	}
 	text.WriteString("\r")
 	for _, line := range lines {
-		text.WriteString(line + "\x1b[K\n")
+		text.WriteString(sweep.Visible(line) + "\x1b[K\n")
 	}
 	if len(c.lines) > len(lines) {
 		text.WriteString("\x1b[J")
 	}
 	c.lines = lines
-	_, _ = io.WriteString(c.out, text.String()) // as everything on standard error
+	_, _ = io.WriteString(unchanged(c.out), text.String()) // as everything on standard error
 }

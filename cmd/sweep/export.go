@@ -35,7 +35,7 @@ Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such s
 					"trial as CSV")
 			}
 			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) (err error) {
-				out := cmd.OutOrStdout()
+				out := dataOut(cmd)
 				if output != "" {
 					f, openErr := os.Create(output)
 					if openErr != nil {

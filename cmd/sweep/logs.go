@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,7 +102,8 @@ func (l *logs) print(log sweep.Log) {
 	if skip := l.seen - log.Start; skip > 0 {
 		log.Text = log.Text[min(skip, int64(len(log.Text))):]
 	}
-	fmt.Fprint(l.out, log.Text)
+	// A program that draws over its last line would be on one line.
+	fmt.Fprint(l.out, strings.ReplaceAll(strings.ReplaceAll(log.Text, "\r\n", "\n"), "\r", "\n"))
 	l.seen = max(l.seen, end)
 }
 

@@ -46,17 +46,20 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	out, errOut := &visible{out: stdout}, &visible{out: stderr}
+	defer out.flush()
+	defer errOut.flush()
+	root.SetOut(out)
+	root.SetErr(errOut)
 	err := run(ctx, root)
 	if err == nil {
 		return 0
 	}
 	if panicked, is := errors.AsType[*sweep.PanicError](err); is {
-		fmt.Fprintln(stderr, panicked.Stack)
+		fmt.Fprintln(errOut, panicked.Stack)
 	}
 	if !errors.Is(err, errSilent) {
-		fmt.Fprintln(stderr, "sweep:", err)
+		fmt.Fprintln(errOut, "sweep:", err)
 	}
 	return exitCode(err)
 }

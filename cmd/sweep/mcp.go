@@ -100,7 +100,7 @@ func (s *settings) runMCP(cmd *cobra.Command, options *agentOptions) error {
 		return tools.serveHTTP(cmd)
 	}
 	server := tools.server(options.allowChanges)
-	transport := &mcp.IOTransport{Reader: io.NopCloser(cmd.InOrStdin()), Writer: keepOpen{cmd.OutOrStdout()}}
+	transport := &mcp.IOTransport{Reader: io.NopCloser(cmd.InOrStdin()), Writer: keepOpen{unchanged(cmd.OutOrStdout())}}
 	err = server.Run(ctx, transport)
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 		return nil // the client or a signal has ended the session

@@ -43,8 +43,11 @@ func shortJSON(value any) string {
 
 // isTerminal reports whether a stream, of input or output, is a terminal.
 func isTerminal(stream any) bool {
-	if c, ok := stream.(*console); ok {
-		return c.terminal
+	switch s := stream.(type) {
+	case *console:
+		return s.terminal
+	case *visible:
+		stream = s.out
 	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -53,7 +56,7 @@ func isTerminal(stream any) bool {
 // terminalSize is the size of a terminal, or 80 columns by 24 lines if w is none.
 func terminalSize(w io.Writer) (width, height int) {
 	width, height = 80, 24
-	if f, ok := w.(*os.File); ok {
+	if f, ok := unchanged(w).(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
 			width, height = cmp.Or(w, width), cmp.Or(h, height)
 		}

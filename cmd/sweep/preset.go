@@ -238,7 +238,7 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 		if err != nil || table == nil {
 			return err
 		}
-		return table.Write(cmd.OutOrStdout(), "text", isTerminal(cmd.OutOrStdout()))
+		return writeTable(cmd, table, "text")
 	}
 	return runSweep(cmd, s, options, "preset "+p.Name)
 }

@@ -341,7 +341,7 @@ func bar(share float64, width int) string {
 }
 
 // shorten cuts a text to a number of columns.
-func shorten(text string, width int) string { return ansi.Truncate(text, width, "…") }
+func shorten(text string, width int) string { return ansi.Truncate(sweep.Visible(text), width, "…") }
 
 // pad makes a text width columns wide.
 func pad(text string, width int) string {

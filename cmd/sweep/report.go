@@ -38,7 +38,7 @@ Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such s
 					return err
 				}
 				if output == "" {
-					_, err := cmd.OutOrStdout().Write(file.Bytes())
+					_, err := dataOut(cmd).Write(file.Bytes())
 					return err
 				}
 				if err := os.WriteFile(output, file.Bytes(), 0o644); err != nil {

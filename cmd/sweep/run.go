@@ -413,7 +413,6 @@ func afterError(id string, local bool) string {
 
 // printTables prints the tables in which a sweep's trials belong, or the best trial of a script.
 func printTables(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord) error {
-	out := cmd.OutOrStdout()
 	for i := range paper.Kinds {
 		request := report.Request{Kind: &paper.Kinds[i], Names: paper.Names, Selection: report.Mean,
 			Sweeps: []string{record.ID}}
@@ -424,7 +423,7 @@ func printTables(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRe
 		if table == nil {
 			continue
 		}
-		if err := table.Write(out, "text", isTerminal(out)); err != nil {
+		if err := writeTable(cmd, table, "text"); err != nil {
 			return err
 		}
 	}

@@ -145,7 +145,8 @@ func (s *settings) exec(cmd *cobra.Command, args []string, options *planOptions)
 	if options.count > 0 {
 		program.Env = append(program.Env, fmt.Sprintf("SWEEP_AGENT_COUNT=%d", options.count))
 	}
-	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	program.Stdin, program.Stdout, program.Stderr = cmd.InOrStdin(),
+		unchanged(cmd.OutOrStdout()), unchanged(cmd.ErrOrStderr())
 	program.Cancel = func() error { return program.Process.Signal(syscall.SIGTERM) }
 	program.WaitDelay = script.Grace
 	err = program.Run()

@@ -83,7 +83,7 @@ func rowWriter(cmd *cobra.Command, format string) (write func(columns []string, 
 			return nil
 		}, w.Flush, nil
 	case "csv":
-		w := csv.NewWriter(out)
+		w := csv.NewWriter(dataOut(cmd))
 		return func(columns []string, row []any) error {
 				if !header {
 					header = true

@@ -88,7 +88,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 					return fmt.Errorf("%w: no completed trial belongs in the table %s", sweep.ErrNotFound,
 						request.Name())
 				}
-				return table.Write(cmd.OutOrStdout(), options.format, isTerminal(cmd.OutOrStdout()))
+				return writeTable(cmd, table, options.format)
 			})
 		},
 	}

@@ -115,8 +115,7 @@ func printBounds(cmd *cobra.Command, s *settings, t target, record *sweep.SweepR
 	if without+other > 0 {
 		notes = append(notes, fmt.Sprintf("Not shown: %d trials without weights, %d without a bound.", without, other))
 	}
-	return paper.Bounds(bounds, options.delta, notes).Write(cmd.OutOrStdout(), table.format,
-		isTerminal(cmd.OutOrStdout()))
+	return writeTable(cmd, paper.Bounds(bounds, options.delta, notes), table.format)
 }
 
 // theoryOf reads the weights of a trial and measures its network; it is sweep.ErrNotFound if there are none.

@@ -34,7 +34,7 @@ Exit codes: 0 done, 2 sizes that do not fit each other, or an unknown format.`,
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			return table.Write(cmd.OutOrStdout(), options.format, isTerminal(cmd.OutOrStdout()))
+			return writeTable(cmd, table, options.format)
 		},
 	}
 	f := cmd.Flags()

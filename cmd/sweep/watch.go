@@ -51,7 +51,7 @@ the sweep's metric, 130 interrupted.`,
 
 // watchScreen shows everything on the whole screen.
 func watchScreen(cmd *cobra.Command, s *settings, results reader, id string) error {
-	options := screen.Options{Store: results, Sweep: id, Input: cmd.InOrStdin(), Output: cmd.OutOrStdout()}
+	options := screen.Options{Store: results, Sweep: id, Input: cmd.InOrStdin(), Output: unchanged(cmd.OutOrStdout())}
 	if r, ok := results.(*remote); ok {
 		options.Workers = func(ctx context.Context) ([]screen.Worker, error) { return screenWorkers(ctx, r) }
 	}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"sweep/sweep"
 )
 
 // Table is a laid-out table: the same cells for every format, and the records
@@ -140,13 +142,13 @@ func (t *Table) writeText(b *strings.Builder, bold bool) {
 		total += width + 2
 	}
 	if t.Title != "" {
-		b.WriteString(t.Title + "\n\n")
+		b.WriteString(sweep.Visible(t.Title) + "\n\n")
 	}
 	open, end := "", ""
 	if bold {
 		open, end = "\x1b[1m", "\x1b[0m"
 	}
-	plain := func(text string) string { return text }
+	plain := sweep.Visible
 	line := func(cells []Cell) {
 		fields := make([]string, len(cells))
 		for i, cell := range cells {
@@ -175,7 +177,7 @@ func (t *Table) writeText(b *strings.Builder, bold bool) {
 	if len(t.Notes) > 0 {
 		b.WriteString("\n")
 		for _, n := range t.Notes {
-			b.WriteString(n.text() + "\n")
+			b.WriteString(sweep.Visible(n.text()) + "\n")
 		}
 	}
 }
