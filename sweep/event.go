@@ -37,6 +37,8 @@ type Event struct {
 	// Started is when the execution began, if its EventStarted was left out because the result
 	// followed soon.
 	Started time.Time `json:"started,omitzero"`
+	// Alone says that nothing else runs in the worker beside the execution. It is in the execution's first event.
+	Alone bool `json:"alone,omitempty"`
 	// Note is what is unusual about the execution, as a rejected checkpoint. It is in the
 	// execution's first event, or in its last one if it was not known before.
 	Note string `json:"note,omitempty"`

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -245,6 +246,12 @@ type Limits struct {
 	// bytes; see ArtifactSizes.
 	Artifact  int64 `json:"artifact,omitempty"`
 	Artifacts int64 `json:"artifacts,omitempty"`
+}
+
+// Suspects reports whether a trial with so many lost executions runs alone in its worker: whoever runs beside a
+// trial that takes its worker with it is lost, too, and the next loss may be one too many.
+func (l Limits) Suspects(lost int) bool {
+	return lost >= max(cmp.Or(max(l.Losses, 0), DefaultLosses)-1, 1)
 }
 
 // ByResults reports whether results decide about trials of the sweep before they are written, so that these are

@@ -85,6 +85,8 @@ type Trial struct {
 	// The lineage is empty where none is asked for.
 	Lineage Fingerprint `json:"-"`
 	Budget  int64       `json:"-"`
+	// Lost is how many of its executions were lost before it was taken, those included that do not count yet.
+	Lost int `json:"lost,omitempty"`
 }
 
 // TrialRecord is a trial as a store has it.

@@ -14,9 +14,12 @@ type backlog struct {
 	mu sync.Mutex
 	// jobs are in the order in which they came.
 	jobs []waitingJob
-	// free is how many slots wait for a job.
-	free int
-	wake sync.Cond
+	// slots take jobs, free is how many of them wait for one.
+	slots, free int
+	// alone means that a job runs beside which none may. While it waits for the slots to be free, no
+	// other job is begun.
+	alone bool
+	wake  sync.Cond
 }
 
 type waitingJob struct {
@@ -24,8 +27,8 @@ type waitingJob struct {
 	since    time.Time
 }
 
-func newBacklog() *backlog {
-	b := &backlog{}
+func newBacklog(slots int) *backlog {
+	b := &backlog{slots: slots}
 	b.wake.L = &b.mu
 	return b
 }
@@ -35,16 +38,17 @@ func (b *backlog) push(d *wire.Delivery) {
 	b.mu.Lock()
 	b.jobs = append(b.jobs, waitingJob{d, time.Now()})
 	b.mu.Unlock()
-	b.wake.Signal()
+	b.wake.Broadcast()
 }
 
-// pop waits for a job and returns it; nil when ctx ends. It calls idle, without locks, if it has
-// to wait.
+// pop waits for a job that may begin and returns it; nil when ctx ends. It calls idle, without locks, if it
+// has to wait. A job that runs alone begins when all slots are free; end must be called when it has ended.
 func (b *backlog) pop(ctx context.Context, idle func()) *wire.Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.jobs) == 0 && ctx.Err() == nil {
-		b.free++
+	b.free++
+	defer func() { b.free-- }()
+	if b.begins() < 0 && ctx.Err() == nil {
 		b.mu.Unlock()
 		idle()
 		stop := context.AfterFunc(ctx, func() {
@@ -53,16 +57,45 @@ func (b *backlog) pop(ctx context.Context, idle func()) *wire.Delivery {
 			b.wake.Broadcast()
 		})
 		b.mu.Lock()
-		for len(b.jobs) == 0 && ctx.Err() == nil {
+		for b.begins() < 0 && ctx.Err() == nil {
 			b.wake.Wait()
 		}
-		b.free--
 		stop()
 	}
-	if len(b.jobs) == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil
 	}
-	return b.first()
+	i := b.begins()
+	b.alone = b.jobs[i].delivery.Alone()
+	return b.take(i)
+}
+
+// begins returns the position of the job that may begin now, -1 if there is none.
+func (b *backlog) begins() int {
+	i := b.suspect()
+	switch {
+	case b.alone, len(b.jobs) == 0, i >= 0 && b.free < b.slots:
+		return -1
+	case i >= 0:
+		return i
+	}
+	return 0
+}
+
+// suspect returns the position of the first job that runs alone, -1 if there is none.
+func (b *backlog) suspect() int {
+	return slices.IndexFunc(b.jobs, func(j waitingJob) bool { return j.delivery.Alone() })
+}
+
+// blocked reports whether no further jobs may begin because one runs alone, or is to.
+func (b *backlog) blocked() bool { return b.alone || b.suspect() >= 0 }
+
+// end says that a job has ended that ran alone.
+func (b *backlog) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.alone = false
+	b.wake.Broadcast()
 }
 
 // next removes and returns the first job if it suits, else nil. It leaves one job to each of the
@@ -70,24 +103,31 @@ func (b *backlog) pop(ctx context.Context, idle func()) *wire.Delivery {
 func (b *backlog) next(others int, suits func(d *wire.Delivery) bool) *wire.Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.jobs) <= others || !suits(b.jobs[0].delivery) {
+	if len(b.jobs) <= others || b.blocked() || !suits(b.jobs[0].delivery) {
 		return nil
 	}
-	return b.first()
+	return b.take(0)
 }
 
-// first removes and returns the first job.
-func (b *backlog) first() *wire.Delivery {
-	d := b.jobs[0].delivery
-	b.jobs[0] = waitingJob{}
-	b.jobs = b.jobs[1:]
+// take removes and returns a job.
+func (b *backlog) take(i int) *wire.Delivery {
+	d := b.jobs[i].delivery
+	if i == 0 {
+		b.jobs[0] = waitingJob{}
+		b.jobs = b.jobs[1:]
+	} else {
+		b.jobs = slices.Delete(b.jobs, i, i+1)
+	}
 	return d
 }
 
-// room returns how many slots wait for a job, and how many jobs for a slot.
+// room returns how many slots wait for a job, and how many jobs for a slot. No slot does if none may begin.
 func (b *backlog) room() (free, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.blocked() {
+		return 0, len(b.jobs)
+	}
 	return b.free, len(b.jobs)
 }
 
@@ -103,6 +143,7 @@ func (b *backlog) remove(fits func(d *wire.Delivery, waited time.Duration) bool)
 		removed = append(removed, j.delivery)
 		return true
 	})
+	b.wake.Broadcast() // others may begin if one of them was to run alone
 	return removed
 }
 

@@ -111,8 +111,7 @@ func (e *execution) run() error {
 	w := e.slot.worker
 	defer e.dropArtifacts()
 	e.slot.begin(e)
-	result, err := e.train()
-	v := e.judge(result, err)
+	v := e.conclude()
 	e.addLog(&v.event)
 	e.slot.end()
 
@@ -151,6 +150,17 @@ func (e *execution) run() error {
 	return v.broken
 }
 
+// conclude trains the trial and judges what came of it. A trial that has become suspect while its job waited is not trained:
+// the coordinator, which knows its losses, has it run alone if need be.
+func (e *execution) conclude() verdict {
+	if e.delivery.Suspect() {
+		e.announce() // the execution before it is replaced
+		return e.released(false, "its job was delivered again: it runs alone if its executions before were lost")
+	}
+	result, err := e.train()
+	return e.judge(result, err)
+}
+
 // addLog puts the execution's log into its last event.
 func (e *execution) addLog(event *sweep.Event) {
 	if event.Kind == sweep.EventRefused {
@@ -170,6 +180,7 @@ func (e *execution) event(kind sweep.EventKind) sweep.Event {
 	return sweep.Event{
 		Kind: kind, TrialID: e.delivery.TrialID, Execution: e.id(),
 		Worker: e.slot.worker.options.Name, Time: time.Now().UTC(),
+		Alone: e.delivery.Alone() || len(e.slot.worker.slots) == 1,
 	}
 }
 
@@ -234,7 +245,7 @@ func (e *execution) train() (*sweep.Result, error) {
 	e.process.Store(&process)
 	e.announcing.Lock() // the announcement has the note on the checkpoint
 	checkpoint := e.loadCheckpoint()
-	if e.delivery.Redelivered() { // the trial may have killed a worker before it was announced
+	if e.delivery.Redelivered() || e.delivery.Alone() { // the trial may have killed a worker before it was announced
 		e.announceLocked()
 	}
 	e.announcing.Unlock()

@@ -53,7 +53,7 @@ type Prefetcher interface {
 }
 
 func newSlot(w *Worker, number int) *slot {
-	return &slot{worker: w, number: number, since: time.Now(), prefetched: newBacklog()}
+	return &slot{worker: w, number: number, since: time.Now(), prefetched: newBacklog(1)}
 }
 
 func (s *slot) status() wire.WorkerSlot {
@@ -98,7 +98,11 @@ func (s *slot) run(pulling, running context.Context) error {
 		}
 		s.worker.puller.demand()
 		s.prefetch(d)
-		if err := newExecution(running, s, d).run(); err != nil {
+		err := newExecution(running, s, d).run()
+		if d.Alone() {
+			s.worker.backlog.end()
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -127,7 +131,7 @@ func (s *slot) prefetch(current *wire.Delivery) {
 		return
 	}
 	suits := func(d *wire.Delivery) bool {
-		return d.Requirement.Trainer == s.trainer && d.Script == nil && s.worker.offer.unmet(&d.Requirement) == "" &&
+		return !d.Alone() && d.Requirement.Trainer == s.trainer && d.Script == nil && s.worker.offer.unmet(&d.Requirement) == "" &&
 			d.Continues == nil && !s.worker.hasCheckpoint(d)
 	}
 	if has == 0 && (!suits(current) || want == 0 || !trainer.Prefetch(s.worker.request(current))) {

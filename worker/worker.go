@@ -128,7 +128,7 @@ func New(options Options) *Worker {
 		log:    options.Logger.With("worker", options.Name),
 		health: newHealth(options.MachineFailures), stopGrace: stopGrace, announceAfter: announceAfter,
 		reportTimeout: reportTimeout, resultTimeout: resultTimeout, longestWait: longestWait,
-		backlog: newBacklog(), metrics: newMetrics(),
+		backlog: newBacklog(options.Slots), metrics: newMetrics(),
 	}
 	for i := range options.Slots {
 		w.slots = append(w.slots, newSlot(w, i))
@@ -338,9 +338,12 @@ func (w *Worker) adopt(d *wire.Delivery) bool {
 	return false
 }
 
-// returnJobs returns jobs that have waited longer than a time to the queue.
+// returnJobs returns jobs that have waited longer than a time to the queue. One that runs alone waits until the slots are
+// free, unless the worker ends: other workers may be as busy.
 func (w *Worker) returnJobs(b *backlog, longer time.Duration) {
-	for _, d := range b.remove(func(_ *wire.Delivery, waited time.Duration) bool { return waited > longer }) {
+	for _, d := range b.remove(func(d *wire.Delivery, waited time.Duration) bool {
+		return waited > longer && (longer < 0 || !d.Alone())
+	}) {
 		if err := d.NakWithDelay(returnDelay); err != nil {
 			w.log.Warn("job not returned to the queue", "trial", d.TrialID, "error", err)
 		}

@@ -57,7 +57,8 @@ const (
 		ORDER BY t.trial_index LIMIT $3`
 
 	// pendingFrom finds the next pending trials of all classes from an index on.
-	pendingFrom = `SELECT t.trial_index, t.class_no, t.parameters, t.fingerprint, t.dataset_digest FROM trials AS t
+	pendingFrom = `SELECT t.trial_index, t.class_no, t.parameters, t.fingerprint, t.dataset_digest, t.executions
+		FROM trials AS t
 		WHERE t.sweep_no = $1 AND t.state = 'pending' AND t.trial_index >= $2 ORDER BY t.trial_index LIMIT $3`
 
 	// takeTrials has SQLite begin with the named trials, by CROSS JOIN and LIMIT: else it would go through all.
@@ -67,12 +68,14 @@ const (
 			AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $1 AND s.state = 'active')
 		LIMIT $3) AS k
 	WHERE trials.trial_no = k.trial_no
-	RETURNING trials.trial_index, trials.class_no, trials.parameters, trials.fingerprint, trials.dataset_digest`
+	RETURNING trials.trial_index, trials.class_no, trials.parameters, trials.fingerprint, trials.dataset_digest,
+		trials.executions`
 
 	takePending = `UPDATE trials SET state = 'queued', queued_at = $5, heard_at = $5
 	FROM (` + pendingTrials + `) AS k
 	WHERE trials.trial_no = k.trial_no
-	RETURNING trials.trial_index, trials.class_no, trials.parameters, trials.fingerprint, trials.dataset_digest`
+	RETURNING trials.trial_index, trials.class_no, trials.parameters, trials.fingerprint, trials.dataset_digest,
+		trials.executions`
 )
 
 // TakePending implements sweep.Store.
@@ -144,20 +147,47 @@ func (t *transaction) take(id string, c class, limit int, from int64) (trials []
 	return t.trials(id, takePending, c.Sweep, c.Number, limit, from, t.now)
 }
 
-// trials runs a statement that returns trials of a sweep.
+// lostExecutions counts the lost executions of trials, those included of which it is not known yet whether their workers
+// vanished.
+const lostExecutions = `SELECT t.trial_index, t.losses + (SELECT count(*) FROM executions AS e WHERE e.trial_no = t.trial_no
+		AND e.outcome = 'lost' AND e.replaced AND NOT e.charged AND NOT e.forgotten)
+	FROM {v} CROSS JOIN trials AS t
+	WHERE t.sweep_no = (SELECT s.sweep_no FROM sweeps AS s WHERE s.sweep_id = $1) AND t.trial_index = v.trial_index`
+
+// trials runs a statement that returns trials of a sweep, and how often each was executed.
 func (t *transaction) trials(id, text string, args ...any) (trials []sweep.Trial) {
+	var again []int64 // those that were executed before
 	t.each(func(row database.Row) error {
 		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id}}
 		var parameters []byte
-		err := row.Scan(&trial.Index, &trial.Class, &parameters, (*string)(&trial.Fingerprint), &trial.DatasetDigest)
+		var executions int
+		err := row.Scan(&trial.Index, &trial.Class, &parameters, (*string)(&trial.Fingerprint), &trial.DatasetDigest,
+			&executions)
 		if err != nil {
 			return err
 		}
 		if err := trial.Parameters.UnmarshalJSON(parameters); err != nil {
 			return fmt.Errorf("parameters of trial %v: %w", trial.TrialID, err)
 		}
+		if executions > 0 {
+			again = append(again, trial.Index)
+		}
 		trials = append(trials, trial)
 		return nil
 	}, text, args...)
+	if len(again) == 0 {
+		return trials
+	}
+	lost := map[int64]int{}
+	t.each(func(row database.Row) error {
+		var index int64
+		var n int
+		err := row.Scan(&index, &n)
+		lost[index] = n
+		return err
+	}, lostExecutions, id, ints("trial_index", again))
+	for i := range trials {
+		trials[i].Lost = lost[trials[i].Index]
+	}
 	return trials
 }

@@ -39,11 +39,11 @@ const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.div
 	LEFT JOIN outcomes AS o USING (trial_no)`
 
 const executionColumns = "trial_no, execution, worker, started_at, ended_at, outcome, charged, forgotten, replaced, " +
-	"checkpoint, reason, stderr, log_start, note"
+	"alone, checkpoint, reason, stderr, log_start, note"
 
 func columnsOfExecution(row []any, e *ledger.Execution) []any {
 	return append(row, &e.Trial.Key, &e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged,
-		&e.Forgotten, &e.Replaced, &e.Checkpoint, &e.Reason, &e.Stderr, &e.LogStart, &e.Note)
+		&e.Forgotten, &e.Replaced, &e.Alone, &e.Checkpoint, &e.Reason, &e.Stderr, &e.LogStart, &e.Note)
 }
 
 var (

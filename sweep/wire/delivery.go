@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,6 +84,14 @@ type Delivery struct {
 func (d *Delivery) Redelivered() bool {
 	count, _ := d.counts()
 	return count != "" && count != "1"
+}
+
+// Suspect reports whether the job was delivered so often that its trial may have to run alone, although it was not
+// suspect when the job was published. Jobs that were returned were delivered again, too.
+func (d *Delivery) Suspect() bool {
+	count, _ := d.counts()
+	n, err := strconv.Atoi(count)
+	return err == nil && n > 1 && !d.Alone() && d.Limits.Suspects(d.Lost+n-1)
 }
 
 // Repeats reports whether two deliveries are of one message: the acknowledgement of either counts.

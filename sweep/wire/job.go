@@ -35,6 +35,9 @@ type Job struct {
 	Continues *sweep.ArtifactRecord `json:"continues,omitempty"`
 }
 
+// Alone reports whether the trial runs alone in its worker.
+func (j *Job) Alone() bool { return j.Limits.Suspects(j.Lost) }
+
 // VolatileSet returns Volatile as a set.
 func (j *Job) VolatileSet() map[string]bool {
 	set := make(map[string]bool, len(j.Volatile))
@@ -59,8 +62,8 @@ type jobMessage struct {
 func decodeJob(subject string, data []byte) (*Job, error) {
 	var m jobMessage
 	err := json.Unmarshal(data, &m)
-	if m.Version > stoppedJobs {
-		return nil, &newerError{"job", m.Version, stoppedJobs}
+	if m.Version > aloneJobs {
+		return nil, &newerError{"job", m.Version, aloneJobs}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("job: %w", err)
@@ -137,6 +140,9 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 		m := jobMessage{Version, jobs[i]}
 		if m.Stop != nil {
 			m.Version = stoppedJobs
+		}
+		if m.Alone() {
+			m.Version = aloneJobs
 		}
 		data, err := json.Marshal(m)
 		if err != nil {

@@ -32,6 +32,10 @@ const sampledEvents = 3
 // their ends.
 const stoppedJobs = 3
 
+// aloneJobs is the version of jobs of trials that run alone: a worker that does not know them would run others beside
+// them.
+const aloneJobs = 4
+
 // EventsStream is the stream of events; each pool has a stream of jobs.
 const (
 	EventsStream     = "SWEEP_EVENTS"

@@ -17,7 +17,9 @@ type Execution struct {
 	Charged   bool
 	Forgotten bool
 	// Replaced is set if another execution started while it ran.
-	Replaced   bool
+	Replaced bool
+	// Alone is set if nothing else ran in its worker.
+	Alone      bool
 	Checkpoint int64
 	Reason     string
 	// Stderr is the end of its log, LogStart how many bytes came before.
@@ -58,7 +60,7 @@ func (l *Ledger) execution(event *sweep.Event, trial *Trial, at time.Time) *Exec
 	if execution == nil {
 		execution = &Execution{
 			Trial: trial, ID: key.execution, Worker: cleanText(event.Worker), StartedAt: at,
-			Outcome: sweep.ExecutionRunning, New: true, unended: true,
+			Outcome: sweep.ExecutionRunning, Alone: event.Alone, New: true, unended: true,
 		}
 		if !event.Started.IsZero() {
 			execution.StartedAt = event.Started.UTC()

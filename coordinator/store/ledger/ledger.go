@@ -28,7 +28,7 @@
 //     of the same worker is a repeat.
 //   - lost counts an execution whose worker vanished: the one that runs, which ends,
 //     or one in whose place another started. The trial goes back to pending, or fails
-//     once its losses reach the limit. A lost execution that reports its end after all
+//     once its losses reach the limit and this execution ran alone. A lost execution that reports its end after all
 //     is counted no more. A trial that was heard of since it was looked at is not lost.
 //   - Events of an ended execution, or of a terminal trial, change nothing else.
 //
@@ -257,7 +257,7 @@ func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution,
 	l.write(execution)
 	switch {
 	case !charged && trial.State == sweep.Failed && l.failedByCharges(trial) &&
-		trial.Charged < limits(trial).Attempts && trial.Losses < limits(trial).Losses:
+		trial.Charged < limits(trial).Attempts && !l.failedByLosses(trial, limits(trial).Losses):
 		l.revive(trial)
 	case trial.State.Terminal() || trial.State == sweep.Running && trial.Execution != execution.ID:
 	case charged && trial.Charged >= limits(trial).Attempts:
@@ -279,6 +279,19 @@ func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution,
 func (l *Ledger) failedByCharges(trial *Trial) bool {
 	last := l.executions[executionKey{trial.ID, trial.Execution}]
 	return last == nil || last.Outcome != sweep.ExecutionResult
+}
+
+// failedByLosses reports whether a trial has so many losses, the last of which ran alone, that it failed.
+func (l *Ledger) failedByLosses(trial *Trial, limit int) bool {
+	if trial.Losses < limit {
+		return false
+	}
+	for _, e := range l.executions {
+		if e.Trial == trial && e.counted() && e.Alone {
+			return true
+		}
+	}
+	return false
 }
 
 // revive puts a failed trial back to pending.

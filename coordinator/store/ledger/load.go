@@ -76,7 +76,7 @@ func (l *Ledger) LoadRefusal(r *Refusal) { l.refusals[executionKey{r.Trial.ID, r
 // events may add to them.
 func (l *Ledger) Lost(events []sweep.Event) []*Trial {
 	return l.about(events, func(event *sweep.Event, trial *Trial) bool {
-		return event.Kind == sweep.EventLost && trial.Losses > 0
+		return (event.Kind == sweep.EventLost || event.Kind == sweep.EventReleased) && trial.Losses > 0
 	})
 }
 

@@ -9,7 +9,8 @@ import (
 	"sweep/sweep"
 )
 
-// lose counts an execution whose worker vanished, once.
+// lose counts an execution whose worker vanished, once. A trial fails only by an execution that ran alone: one beside
+// others may be their victim.
 func (l *Ledger) lose(event *sweep.Event, trial *Trial, limits func(*Trial) Limits) {
 	id := cmp.Or(cleanText(event.Execution), trial.Execution)
 	execution := l.executions[executionKey{trial.ID, id}]
@@ -30,10 +31,10 @@ func (l *Ledger) lose(event *sweep.Event, trial *Trial, limits func(*Trial) Limi
 	l.report.Lost++
 	l.write(execution)
 	switch limit := limits(trial).Losses; {
-	case trial.Losses >= limit:
+	case trial.Losses >= limit && execution.Alone:
 		l.end(trial, &sweep.Result{
 			State: sweep.Failed,
-			Error: fmt.Sprintf("%d executions took their workers with them: %s", trial.Losses,
+			Error: fmt.Sprintf("%d executions took their workers with them: %s; the last one ran nothing else", trial.Losses,
 				strings.Join(l.victims(trial), ", ")),
 		}, l.now)
 	case runs:

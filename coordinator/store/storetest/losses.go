@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 	lost := func(f *fixture, id sweep.TrialID, execution string) sweep.Event {
 		return f.event(sweep.EventLost, id, execution)
+	}
+	alone := func(f *fixture, id sweep.TrialID, execution string) sweep.Event {
+		e := f.started(id, execution)
+		e.Alone = true
+		return e
 	}
 	replaced := func(f *fixture) (ids []string) {
 		f.t.Helper()
@@ -71,12 +77,13 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("%v", rows)
 		}
 		f.mark([]sweep.TrialID{id})
-		f.record(f.started(id, "c"))
+		f.record(alone(f, id, "c"))
 		if report := f.record(lost(f, id, "c")); report != (sweep.RecordReport{Lost: 1, Terminal: 1}) {
 			t.Errorf("%+v", report)
 		}
 		got := want(f, id, sweep.Failed, 3)
-		if wanted := "3 executions took their workers with them: worker-a, worker-b, worker-c"; got.Result.Error != wanted {
+		wanted := "3 executions took their workers with them: worker-a, worker-b, worker-c; the last one ran nothing else"
+		if got.Result.Error != wanted {
 			t.Errorf("%q, want %q", got.Result.Error, wanted)
 		}
 		f.wantProgress("s1", sweep.Progress{Pending: 1, Failed: 1})
@@ -167,8 +174,43 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.makeSweep("s1", s, 1)
 		f.write("s1", 0, 0, trials("s1", 0, 1))
 		id := trialID("s1", 0)
-		f.record(f.started(id, "a"), lost(f, id, ""))
+		f.record(alone(f, id, "a"), lost(f, id, ""))
 		want(f, id, sweep.Failed, 1)
+	})
+
+	// A trial fails only by an execution that ran alone, and one that is taken says how often it was lost.
+	t.Run("Alone", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 2, 2)
+		id := trialID("s1", 0)
+		take := func(want int) {
+			f.t.Helper()
+			got, err := f.TakeTrials(f.ctx, "s1", []int64{0})
+			f.must(err)
+			if len(got) != 1 || got[0].Lost != want {
+				f.t.Fatalf("taken %+v, want %d lost", got, want)
+			}
+		}
+		take(0)
+		for n, execution := range []string{"a", "b", "c", "d"} {
+			f.record(f.started(id, execution), lost(f, id, ""))
+			want(f, id, sweep.Pending, n+1)
+			take(n + 1)
+		}
+		// One that was replaced is lost, too, before it is known that its worker vanished.
+		f.record(f.started(id, "e"), f.started(id, "f"), f.released(id, "f", false, "delivered again"))
+		want(f, id, sweep.Pending, 4)
+		take(5)
+		f.record(lost(f, id, "e"), alone(f, id, "g"), lost(f, id, ""))
+		got := want(f, id, sweep.Failed, 6)
+		if !strings.HasSuffix(got.Result.Error, "worker-e, worker-g; the last one ran nothing else") {
+			t.Errorf("%q", got.Result.Error)
+		}
+		pending, err := f.PendingTrials(f.ctx, "s1", 0, 10)
+		f.must(err)
+		if len(pending) != 1 || pending[0].Lost != 0 {
+			t.Errorf("pending %+v", pending)
+		}
 	})
 
 	t.Run("PutBack", func(t *testing.T) {
@@ -203,7 +245,7 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		// The third loss was none: the trial goes on.
 		f.record(f.started(other, "d"), lost(f, other, ""), f.started(other, "e"), lost(f, other, ""),
-			f.started(other, "f"), lost(f, other, ""))
+			alone(f, other, "f"), lost(f, other, ""))
 		want(f, other, sweep.Failed, 3)
 		f.record(f.released(other, "f", false, "drained"))
 		want(f, other, sweep.Pending, 2)
