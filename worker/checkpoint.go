@@ -3,7 +3,6 @@ package worker
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -314,13 +313,4 @@ func headerOf(path string) (checkpointHeader, error) {
 		return checkpointHeader{}, err
 	}
 	return readHeader(line)
-}
-
-// probeDisk writes a small file to the directory of checkpoints and removes it.
-func (e *execution) probeDisk() error {
-	path := filepath.Join(cmp.Or(e.slot.worker.options.CheckpointDir, os.TempDir()), "probe"+unfinishedSuffix)
-	if err := writeFile(path, make([]byte, 64<<10)); err != nil {
-		return err
-	}
-	return os.Remove(path)
 }

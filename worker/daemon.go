@@ -29,6 +29,7 @@ type Daemon struct {
 
 // NewDaemon returns a daemon.
 func NewDaemon(options Options) *Daemon {
+	options.Waits = true
 	first := New(options) // knows the defaults
 	return &Daemon{options: first.options, log: first.log, metrics: first.metrics, last: first,
 		resumed: make(chan struct{}, 1)}
@@ -113,6 +114,7 @@ func (d *Daemon) Resume() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.drained, d.reason = false, ""
+	d.last.aside.lift()
 	select {
 	case d.resumed <- struct{}{}:
 	default: // it is awake already
@@ -138,6 +140,8 @@ func (d *Daemon) Status() wire.WorkerStatus {
 		status.State = wire.WorkerDraining
 	case drained:
 		status.State = wire.WorkerDrained
+	case status.State == wire.WorkerAside:
+		return status
 	case !running: // it is about to take jobs again
 		status.State = wire.WorkerReady
 	case status.State == wire.WorkerDraining:

@@ -1,6 +1,10 @@
 package worker
 
-import "time"
+import (
+	"time"
+
+	"sweep/sweep/wire"
+)
 
 // SetStopGrace shortens the time that a trainer has to stop a trial.
 func (w *Worker) SetStopGrace(d time.Duration) { w.stopGrace = d }
@@ -34,3 +38,9 @@ func (w *Worker) Waiting() (jobs int) {
 	}
 	return jobs
 }
+
+// SetMachine sets what a worker lacks by its own account.
+func (w *Worker) SetMachine(lacks func() error) { w.machine = lacks }
+
+// SetAside sets the worker aside as a coordinator does.
+func (w *Worker) SetAside(reason string, trial *wire.Job) { w.setAside(reason, trial) }

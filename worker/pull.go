@@ -106,11 +106,13 @@ func (p *puller) run(ctx context.Context) {
 	var since time.Time // of the first failed attempt
 	logged, delay := false, leastLostDelay
 	for ctx.Err() == nil {
+		p.waitAside(ctx)
 		queue := p.worker.offer.queue()
 		jobs, err := p.worker.wire.Jobs(queue)
+		pulling, stop := p.worker.aside.pulling(ctx)
 		if err == nil {
 			p.jobs.Store(jobs)
-			err = p.receive(ctx, jobs, queue, func() {
+			err = p.receive(pulling, jobs, queue, func() {
 				if logged {
 					p.worker.log.Info("jobs are received again")
 				}
@@ -118,6 +120,10 @@ func (p *puller) run(ctx context.Context) {
 			})
 			p.jobs.Store(nil)
 			jobs.Close()
+		}
+		aside := pulling.Err() != nil
+		if stop(); aside {
+			continue
 		}
 		if err == nil || ctx.Err() != nil || wire.IsReconnect(err) {
 			continue
@@ -133,6 +139,19 @@ func (p *puller) run(ctx context.Context) {
 		p.worker.heartbeats.soon()
 		sleep(ctx, delay)
 		delay = min(2*delay, lostDelay)
+	}
+}
+
+// waitAside waits while the worker is set aside. The jobs that wait here go back to the queue.
+func (p *puller) waitAside(ctx context.Context) {
+	reason, over := p.worker.aside.now()
+	if reason == "" {
+		return
+	}
+	p.worker.returnJobs(p.worker.backlog, -1)
+	select {
+	case <-over:
+	case <-ctx.Done():
 	}
 }
 

@@ -110,6 +110,9 @@ func (s *slot) run(pulling, running context.Context) error {
 
 // next returns the job to run next, nil when ctx has ended.
 func (s *slot) next(ctx context.Context) *wire.Delivery {
+	if s.worker.isAside() {
+		s.worker.returnJobs(s.prefetched, -1)
+	}
 	if ctx.Err() == nil {
 		if d := s.prefetched.next(0, func(*wire.Delivery) bool { return true }); d != nil {
 			return d
@@ -118,7 +121,13 @@ func (s *slot) next(ctx context.Context) *wire.Delivery {
 	if trainer, ok := s.process.(Prefetcher); ok {
 		trainer.Forget()
 	}
-	return s.worker.backlog.pop(ctx, s.worker.puller.demand)
+	for {
+		d := s.worker.backlog.pop(ctx, s.worker.puller.demand)
+		if d == nil || !s.worker.isAside() {
+			return d
+		}
+		s.worker.returnJob(d)
+	}
 }
 
 // prefetch sends the trainer short trials before they are due, so that it does not wait between

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
-	"syscall"
 
 	"sweep/sweep"
 )
@@ -30,8 +28,8 @@ func (e *machineError) Error() string { return e.err.Error() }
 func (e *machineError) Unwrap() error { return e.err }
 
 // judge decides what failed, if something did: nothing if the worker lacks what the trial needs;
-// the machine if its disk is full, a trainer that ran before does not start, or a signal from
-// outside killed it; the trial otherwise. An execution without a result is charged to the trial
+// the machine if its disk is full, its memory is used up, a trainer that ran before does not start,
+// or a signal from outside killed it; the trial otherwise. An execution without a result is charged to the trial
 // in any case, so that a trial that keeps dying ends; the charges for failures of the machine are
 // taken back when the machine is known to be broken.
 func (e *execution) judge(result *sweep.Result, err error) verdict {
@@ -45,8 +43,16 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 		if err == nil && e.stopped == "" {
 			err = e.store(result)
 		}
+		if err == nil && e.stopped == "" && result.State == sweep.Failed {
+			if lack := w.machineFailed(resultSigns(result)...); lack != nil {
+				return e.lacking(fmt.Errorf("%w (%s)", lack, result.Error))
+			}
+		}
 		if err == nil && e.stopped == "" {
 			w.health.succeeded()
+			if result.State == sweep.Completed {
+				w.aside.good()
+			}
 			w.offer.read(&e.delivery.Requirement)
 			return e.resulted(result)
 		}
@@ -82,13 +88,16 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 	case isData, errors.Is(err, sweep.ErrDatasetChanged):
 		w.offer.otherData(&e.delivery.Requirement, e.foundDigest())
 		return e.refused(err)
-	case isMachine:
+	case isMachine && w.machineFailed(err.Error()) == nil:
 		return e.failed(err)
 	}
 	if hungry := e.starved(err); hungry != nil {
 		return e.released(true, err.Error()+": "+hungry.Error())
 	}
-	if e.killed(err) || e.diskFull(err) {
+	if lack := w.machineFailed(err.Error(), e.stderr()); lack != nil {
+		return e.lacking(fmt.Errorf("%w (%w)", lack, err))
+	}
+	if e.killed(err) {
 		return e.failed(err)
 	}
 	w.log.Warn("trial failed", "trial", e.delivery.TrialID, "error", err)
@@ -233,11 +242,13 @@ func (e *execution) starved(err error) *memoryError {
 	return nil
 }
 
-// diskFull reports whether a trainer failed because the disk is full, which is checked.
-func (e *execution) diskFull(err error) bool {
-	full := syscall.ENOSPC.Error()
-	if !errors.Is(err, syscall.ENOSPC) && !strings.Contains(err.Error(), full) && !strings.Contains(e.stderr(), full) {
-		return false
+// lacking ends an execution that failed because the machine has no room on its disk or no memory. A worker that can
+// wait for them is set aside until it has them.
+func (e *execution) lacking(err error) verdict {
+	w := e.slot.worker
+	if !w.options.Waits {
+		return e.failed(err)
 	}
-	return errors.Is(e.probeDisk(), syscall.ENOSPC)
+	w.setAside(err.Error(), nil)
+	return e.released(!w.aside.spare(e.delivery.TrialID), err.Error())
 }

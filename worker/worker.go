@@ -52,7 +52,10 @@ type Options struct {
 	// MachineFailures is how many of the machine's failures in a row, over
 	// different trials, make the worker stop; 3 if not positive.
 	MachineFailures int
-	Logger          *slog.Logger
+	// Waits has a worker whose machine lacks room on its disk, or memory, take no jobs until a probe finds it.
+	// Otherwise these are failures of the machine, too.
+	Waits  bool
+	Logger *slog.Logger
 }
 
 // Worker runs trials. Create one with New and run it once.
@@ -64,10 +67,13 @@ type Worker struct {
 	wire    *wire.Wire
 	log     *slog.Logger
 	health  *health
+	aside   *aside
+	// machine reports what the machine lacks: probeMachine, but in tests.
+	machine func() error
 	// stopGrace is how long a trainer may take to stop a trial before it is ended.
 	stopGrace time.Duration
 	// announceAfter, reportTimeout, resultTimeout and longestWait are the constants, but in tests.
-	announceAfter, reportTimeout, resultTimeout, longestWait time.Duration
+	announceAfter, reportTimeout, resultTimeout, longestWait, probeTime time.Duration
 
 	slots    []*slot
 	offer    *offer
@@ -127,9 +133,10 @@ func New(options Options) *Worker {
 		options: options, id: wire.NewExecution(), started: time.Now().UTC(), wire: options.Wire,
 		log:    options.Logger.With("worker", options.Name),
 		health: newHealth(options.MachineFailures), stopGrace: stopGrace, announceAfter: announceAfter,
-		reportTimeout: reportTimeout, resultTimeout: resultTimeout, longestWait: longestWait,
-		backlog: newBacklog(options.Slots), metrics: newMetrics(),
+		reportTimeout: reportTimeout, resultTimeout: resultTimeout, longestWait: longestWait, probeTime: probeTime,
+		backlog: newBacklog(options.Slots), metrics: newMetrics(), aside: newAside(),
 	}
+	w.machine = w.probeMachine
 	for i := range options.Slots {
 		w.slots = append(w.slots, newSlot(w, i))
 	}
@@ -175,6 +182,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.offer.discover(pulling, &helping)
 	helping.Go(func() { w.heartbeats.run(helpers) })
 	helping.Go(func() { w.watch(helpers, &helping) })
+	helping.Go(func() { w.mend(pulling) })
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
 	defer context.AfterFunc(running, w.reporter.takeAll)()
@@ -344,9 +352,14 @@ func (w *Worker) returnJobs(b *backlog, longer time.Duration) {
 	for _, d := range b.remove(func(d *wire.Delivery, waited time.Duration) bool {
 		return waited > longer && (longer < 0 || !d.Alone())
 	}) {
-		if err := d.NakWithDelay(returnDelay); err != nil {
-			w.log.Warn("job not returned to the queue", "trial", d.TrialID, "error", err)
-		}
+		w.returnJob(d)
+	}
+}
+
+// returnJob returns a job to the queue.
+func (w *Worker) returnJob(d *wire.Delivery) {
+	if err := d.NakWithDelay(returnDelay); err != nil {
+		w.log.Warn("job not returned to the queue", "trial", d.TrialID, "error", err)
 	}
 }
 
@@ -423,8 +436,11 @@ func (w *Worker) Status() wire.WorkerStatus {
 	for i, s := range w.slots {
 		status.Slots[i] = s.status()
 	}
+	if reason, _ := w.aside.now(); reason != "" {
+		status.State, status.Reason = wire.WorkerAside, reason
+	}
 	if w.draining.Load() {
-		status.State = wire.WorkerDraining
+		status.State, status.Reason = wire.WorkerDraining, ""
 	}
 	status.Spool = w.spool.status() // before the offer, which depends on it
 	status.Offer, status.Refusals = w.offer.current()

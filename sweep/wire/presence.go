@@ -19,11 +19,13 @@ import (
 // WorkerState is the state of a worker.
 type WorkerState string
 
-// The states of a worker. A drained worker takes no jobs until it is resumed.
+// The states of a worker. A drained worker takes no jobs until it is resumed, one that is set aside until a probe of its
+// machine succeeds.
 const (
 	WorkerReady    WorkerState = "ready"
 	WorkerDraining WorkerState = "draining"
 	WorkerDrained  WorkerState = "drained"
+	WorkerAside    WorkerState = "set aside"
 )
 
 // WorkerStatus is a worker's status, by its own account.
@@ -37,7 +39,7 @@ type WorkerStatus struct {
 	// Version is the version of the program.
 	Version string      `json:"version"`
 	State   WorkerState `json:"state"`
-	// Reason says why the worker is draining or drained.
+	// Reason says why the worker takes no jobs.
 	Reason    string       `json:"reason,omitempty"`
 	StartedAt time.Time    `json:"started_at"`
 	Slots     []WorkerSlot `json:"slots"`
