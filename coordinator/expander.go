@@ -219,7 +219,7 @@ func ended(id sweep.TrialID, result *sweep.Result) sweep.Event {
 		Kind:      sweep.EventResult,
 		TrialID:   id,
 		Execution: "coordinator-" + id.String(),
-		Worker:    "coordinator",
+		Worker:    sweep.Coordinator,
 		Time:      time.Now(),
 		Result:    result,
 	}

@@ -116,6 +116,9 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 			s.report(a)
 		case schedule.Gone:
 			s.log.Warn("workers sent no heartbeats and count as gone", "workers", a.Workers)
+		case schedule.Aside:
+			good := s.probeJob(ctx, a)
+			s.executors.do(a.Pool, func() { s.standAside(ctx, a, good) })
 		case schedule.Open, schedule.Withdraw, schedule.Remove, schedule.Purge:
 			n = together(actions)
 			var list []func()
@@ -234,6 +237,10 @@ func (s *scheduler) try(ctx context.Context, action schedule.Action) (done sched
 		}
 	case schedule.Fail:
 		err = s.recordFailures(ctx, a)
+	case schedule.Confirm:
+		err = wrap(s.store.ConfirmFailures(ctx, a.Sweep, a.Class, a.Worker), "confirming failures of sweep %s", a.Sweep)
+	case schedule.Retract:
+		err = s.retract(ctx, a)
 	case schedule.Suspend:
 		s.log.Error("paused a sweep that cannot be expanded", "sweep", a.Sweep, "error", a.Err)
 		if panicked, is := errors.AsType[*sweep.PanicError](a.Err); is {

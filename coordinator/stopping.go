@@ -44,10 +44,10 @@ func (s *scheduler) stopping(ctx context.Context, a *activeSweep, g *sweep.GridR
 	return stops, progress, nil
 }
 
-// unfinished reports whether written trials have not ended.
+// unfinished reports whether written trials have not ended, or with failures that are not confirmed.
 func unfinished(classes []sweep.ClassBacklog) bool {
 	for _, class := range classes {
-		if class.Pending+class.Queued+class.Running > 0 {
+		if class.Pending+class.Queued+class.Running+class.Unconfirmed > 0 {
 			return true
 		}
 	}

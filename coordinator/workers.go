@@ -25,6 +25,14 @@ type workerList struct {
 	workers map[string]presence
 	// halted are running trials that are to stop, with the reasons.
 	halted map[sweep.TrialID]wire.Halt
+	// asides are what workers are told that are to stand aside, by worker.
+	asides map[string]*order
+}
+
+// order is what a worker is told, until it takes no jobs. Then obeyed is closed.
+type order struct {
+	wire.Aside
+	obeyed chan struct{}
 }
 
 // presence is a worker's latest heartbeat, when it came, and whether its trials were looked up.
@@ -95,6 +103,9 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	}
 	fact := schedule.Heartbeat{Worker: h.ID, Name: h.Name, Offer: h.Offer, Ready: h.State == wire.WorkerReady,
 		Gone: h.Gone}
+	if h.State == wire.WorkerAside {
+		fact.Aside = h.Reason
+	}
 	for _, r := range h.Running {
 		fact.Running = append(fact.Running, schedule.Running(r))
 	}
@@ -113,6 +124,12 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	c.noteReports()
 	answer := l.answers[h.ID]
 	delete(l.answers, h.ID)
+	if o := l.asides[h.ID]; o != nil && h.State == wire.WorkerReady && !h.Gone {
+		answer.Aside = &o.Aside
+	} else if o != nil {
+		close(o.obeyed)
+		delete(l.asides, h.ID)
+	}
 	return &answer
 }
 

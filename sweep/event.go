@@ -24,7 +24,13 @@ const (
 	// that runs. Only the coordinator reports it. The store counts it, and fails the trial at the
 	// sweep's Limits.Losses.
 	EventLost EventKind = "lost"
+	// EventRetracted: the failure of an execution does not count, because its worker was set aside; Note says why. Only
+	// the coordinator reports it.
+	EventRetracted EventKind = "retracted"
 )
+
+// Coordinator is the Event.Worker of trials that the coordinator itself ends.
+const Coordinator = "coordinator"
 
 // Event is one report about one execution of one trial.
 type Event struct {

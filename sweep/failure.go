@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -29,10 +30,33 @@ type Errors struct {
 // longestError is how much of an error is compared and shown, in bytes.
 const longestError = 1000
 
+// ErrorCause is the FailureCause of an error, of its beginning if it is long.
+func ErrorCause(text string) string {
+	return FailureCause(strings.ToValidUTF8(text[:min(len(text), longestError)], ""))
+}
+
+// StandsOut is after how many failures in a row, of trials of a class that others complete, the worker counts as the
+// reason.
+const StandsOut = 3
+
+// machineErrors are parts of errors by which a program ends on a machine that lacks something, or is broken.
+var machineErrors = []string{
+	"no space left on device", "read-only file system", "input/output error", "stale file handle",
+	"cannot allocate memory", "cannot open shared object file", "error while loading shared libraries",
+	"no module named", "command not found", "cannot be started in", "too many open files", "cuda driver",
+	"no cuda-capable device", "nvml",
+}
+
+// MachineError reports whether an error is one that a machine causes that lacks something. A program may cause it, too.
+func MachineError(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(machineErrors, func(part string) bool { return strings.Contains(text, part) })
+}
+
 // Add adds the error of a trial that failed, and reports whether its cause is that of the ones before.
 func (e *Errors) Add(trial int64, text string) (same bool) {
 	text = strings.ToValidUTF8(text[:min(len(text), longestError)], "")
-	cause := FailureCause(text)
+	cause := ErrorCause(text)
 	same = e.Count > 0 && cause == e.Cause
 	if !same {
 		e.Count = 0

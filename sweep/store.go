@@ -83,6 +83,13 @@ type Queue interface {
 	// SetWaiting records whether no worker can run what is left of an active sweep, and
 	// why.
 	SetWaiting(ctx context.Context, id string, waiting bool, reason string) error
+	// ConfirmFailures has the unconfirmed failures of a worker with the trials of a class count, those of all workers
+	// if it is empty, of all classes if the class is negative.
+	ConfirmFailures(ctx context.Context, id string, class int, worker string) error
+	// RetractFailures puts the trials of such failures back to pending, each once, and returns how many.
+	RetractFailures(ctx context.Context, id string, class int, worker, why string) (int, error)
+	// GoodTrial returns a short trial of a class that has completed, nil if there is none.
+	GoodTrial(ctx context.Context, id string, class int) (*Trial, error)
 	// Suspend pauses a sweep for a reason, if it is active.
 	Suspend(ctx context.Context, id, reason string) error
 }
@@ -182,6 +189,19 @@ type Backlog struct {
 	Canary     bool
 	MostErrors int64
 	Classes    []ClassBacklog
+	// Suspects are the workers with unconfirmed failures, by class and name.
+	Suspects []Suspect
+}
+
+// Suspect is a worker that may be to blame for failures of trials of a class.
+type Suspect struct {
+	Class  int
+	Worker string
+	// Unconfirmed are those of its failures that do not count yet, Retractable those of them that have not been taken
+	// back before. Failures are those in a row, up to now.
+	Unconfirmed, Retractable, Failures int64
+	// Others means that another worker has completed a trial of the class.
+	Others bool
 }
 
 // ClassBacklog is what is left of the trials of one class.
@@ -195,6 +215,8 @@ type ClassBacklog struct {
 	// error. Errors are those of the trials that ended last.
 	Tried  bool
 	Errors Errors
+	// Unconfirmed are failures that do not count yet, because a worker may be to blame.
+	Unconfirmed int64
 }
 
 // Quarantined is an event that the store refuses.

@@ -85,4 +85,7 @@ func (h *heartbeats) send(ctx context.Context) {
 		}
 	}
 	w.removeCheckpoints(answer.Ended)
+	if a := answer.Aside; a != nil {
+		w.setAside(a.Reason, a.Trial)
+	}
 }

@@ -105,6 +105,31 @@ type Purge struct {
 	Indices []int64
 }
 
+// Aside sets a worker aside, for a reason, until it completes a trial of a class that is known to be good.
+type Aside struct {
+	Pool         string
+	Worker, Name string
+	Sweep        string
+	Class        int
+	Requirement  *sweep.Requirement
+	Reason       string
+}
+
+// Retract puts trials of a class back to pending whose failures are not confirmed, because their worker is to blame.
+type Retract struct {
+	Sweep  string
+	Class  int
+	Worker string
+}
+
+// Confirm has the unconfirmed failures of a worker with trials of a class count: of all workers if it is empty, of all
+// classes for anyClass.
+type Confirm struct {
+	Sweep  string
+	Class  int
+	Worker string
+}
+
 // Report reports a failure that keeps the trials of a pool from advancing, or of all pools if Pool is
 // empty; without Err, that it is over. All means that the failure affects all pools.
 type Report struct {
@@ -129,5 +154,8 @@ func (a Open) executor() string     { return a.Queue.Pool }
 func (a Withdraw) executor() string { return a.Queue.Pool }
 func (a Remove) executor() string   { return a.Queue.Pool }
 func (a Purge) executor() string    { return a.Pool }
+func (a Aside) executor() string    { return a.Pool }
+func (Retract) executor() string    { return "" }
+func (Confirm) executor() string    { return "" }
 func (Report) executor() string     { return "" }
 func (Gone) executor() string       { return "" }

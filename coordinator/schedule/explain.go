@@ -26,7 +26,7 @@ func (s *State) explain() {
 			class := &sw.Classes[i]
 			others += class.Queued + class.Running
 			if v.Reason == "" && class.Pending > 0 && !s.runnable(sw.Pool, class) {
-				v.Reason = class.Requirement.Unmet(sw.Pool, s.Offers(sw.Pool))
+				v.Reason = s.unmet(sw.Pool, class)
 			}
 		}
 		if reason := sw.overBudget(); v.Reason == "" && reason != "" {
@@ -38,11 +38,24 @@ func (s *State) explain() {
 		if reason := sw.awaitsFirst(); v.Reason == "" && reason != "" {
 			v.Reason, v.Reported = reason, true
 		}
+		if reason := sw.doubts(); v.Reason == "" && reason != "" {
+			v.Reason, v.Reported = reason, true
+		}
 		v.Waiting = unmet > 0 && others == 0 // as far as the written trials tell
 		if v != sw.explained {
 			s.do(v)
 		}
 	}
+}
+
+// unmet says why no worker takes trials of a class: one that could is set aside, or something is missing.
+func (s *State) unmet(pool string, class *sweep.ClassBacklog) string {
+	for _, id := range sortedKeys(s.workers) {
+		if w := s.workers[id]; w.Aside != "" && w.queue.Pool == pool && w.Offer.Meets(&class.Requirement) {
+			return fmt.Sprintf("worker %s is set aside: %s", w.Name, w.Aside)
+		}
+	}
+	return class.Requirement.Unmet(pool, s.Offers(pool))
 }
 
 // betweenGenerations says what a search waits for when all its written trials have been given to workers, "" if it

@@ -9,8 +9,10 @@ type Fact interface{ apply(s *State) }
 type Heartbeat struct {
 	Worker, Name string
 	Offer        sweep.Offer
-	// Ready means that it takes jobs, Gone that it ends. Running are its executions.
+	// Ready means that it takes jobs, Gone that it ends. Aside is why it is set aside, if it is. Running are its
+	// executions.
 	Ready, Gone bool
+	Aside       string
 	Running     []Running
 	// Storing are executions that have ended and occupy no slot; their results come when their artifacts are stored.
 	Storing []Running
@@ -225,6 +227,16 @@ func (f Done) apply(s *State) {
 		s.staleAll = true
 	case Exhaust:
 		s.touched[a.Sweep] = true
+	case Retract:
+		s.touched[a.Sweep] = true
+	case Confirm:
+		s.touched[a.Sweep] = true
+	case Aside:
+		s.answered(a.Pool)
+		if known, there := s.asked[a.Worker]; there {
+			known.pending = false
+			s.asked[a.Worker] = known
+		}
 	case Halt:
 		s.touched[a.Sweep] = true
 		s.withdrawAll(nil, a.Sweep)

@@ -22,6 +22,7 @@ func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.IntRange(1, 8).Draw(t, "window"), rapid.IntRange(1, 12).Draw(t, "page"), false)
 		w.draw = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "class") }
+		w.judges = rapid.Bool().Draw(t, "judges")
 		t.Repeat(w.events())
 		w.peace(t)
 		w.replay(t)
@@ -96,8 +97,9 @@ func (w *world) events() map[string]func(*rapid.T) {
 		"fail": some(func(t *rapid.T, id string) {
 			w.endIn(id, sweep.Failed, rapid.SampledFrom([]string{"no file /a/1", "no file /b/2", "out of memory"}).Draw(t, "error"))
 		}),
-		"back": some(func(t *rapid.T, id string) { w.release(id, rapid.Bool().Draw(t, "late")) }),
-		"late": func(*rapid.T) { w.tellLate() },
+		"ready": some(func(_ *rapid.T, id string) { w.ready(id) }),
+		"back":  some(func(t *rapid.T, id string) { w.release(id, rapid.Bool().Draw(t, "late")) }),
+		"late":  func(*rapid.T) { w.tellLate() },
 		"slow": func(t *rapid.T) {
 			w.slow = rapid.Bool().Draw(t, "slow")
 			w.chooseAll()
@@ -170,6 +172,7 @@ func (w *world) peace(t *rapid.T) {
 	for _, id := range sortedKeys(w.workers) {
 		for w.end(id) {
 		}
+		w.ready(id)
 	}
 	for _, pool := range pools {
 		w.join("last t "+pool, pool, 2, "t")
@@ -205,6 +208,9 @@ func (w *world) peace(t *rapid.T) {
 			waits != strings.Contains(state.explained.Reason, "nobody") {
 			t.Fatalf("what cannot run is explained: sweep %s, trials left %v: %+v", id, waits, state)
 		}
+	}
+	if n := len(w.doubted(func(*trial) bool { return true })); n > 0 {
+		t.Fatalf("every failure is confirmed or retracted in peace: %d are not", n)
 	}
 	if len(w.state.underway) > 0 || w.state.trouble || len(w.state.backoffs) > 0 {
 		t.Fatalf("every trouble ends in peace: %v, %v, %v", w.state.underway, w.state.trouble, w.state.backoffs)

@@ -104,6 +104,8 @@ type State struct {
 	// rebalanced is when jobs of a pool were last withdrawn for idle workers, unless an
 	// event of the pool arrived since.
 	rebalanced map[string]time.Time
+	// asked are the workers that were told to stand aside.
+	asked map[string]asked
 	// underway counts, by pool, the actions on the broker without an outcome yet.
 	underway map[string]int
 	// backoffs are the pools with a failing queue.
@@ -124,7 +126,7 @@ func New(options Options) *State {
 		sweeps: map[string]*sweepState{}, workers: map[string]*worker{}, queues: map[Queue]*queueState{},
 		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
 		written: map[string]bool{}, rebalanced: map[string]time.Time{}, underway: map[string]int{},
-		backoffs: map[string]*backoff{},
+		backoffs: map[string]*backoff{}, asked: map[string]asked{},
 	}
 }
 
@@ -155,7 +157,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 // decide appends the actions of the first stage of the cycle that has any. Later stages depend on
 // their outcome.
 func (s *State) decide() {
-	if s.read() || s.halt() || s.write() || s.requeue() || s.fail() || s.exhaust() {
+	if s.read() || s.judge() || s.halt() || s.write() || s.requeue() || s.fail() || s.exhaust() {
 		return
 	}
 	s.hold()

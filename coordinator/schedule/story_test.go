@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 // schedule decides.
 //
 //	start window=N page=N [exclusive]           a coordinator starts
+//	                                            … [judges]: failures may be unconfirmed
 //	sweep ID [pool=P] [priority=N] [unwritten=N] [classes=T,U] [TRAINER=PENDING[+RUNNING]]…
 //	                                            … [budget=TRIALS] [hours=N] [shared]: a budget
 //	                                            … [batch=N]: results choose each N trials
@@ -32,6 +33,7 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 //	spend ID HOURS                              its trials have taken so long
 //	priority ID N
 //	worker ID offers=T,U [slots=N] [pool=P] [draining]
+//	deaf ID, ready ID                           it does not stand aside, takes jobs again
 //	gone ID…, silent ID…                        workers end, or are not heard of any more
 //	take ID [N]                                 a worker takes jobs, and nobody hears of it
 //	run ID [N]                                  it takes jobs and starts them
@@ -87,6 +89,7 @@ func tellStory(t *testing.T, text string) string {
 			if fields[0] == "start" {
 				o := options(fields[1:])
 				w = newWorld(o.number(t, "window", 10), o.number(t, "page", 100), o["exclusive"] != nil)
+				w.judges = o["judges"] != nil
 				continue
 			}
 			decided += w.tellLine(t, fields)
@@ -183,6 +186,10 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 			w.workers[id].Ready = false
 			w.tell(w.heartbeat(id))
 		}
+	case "deaf":
+		w.workers[id].deaf = true
+	case "ready":
+		w.ready(id)
 	case "gone", "silent":
 		for _, id := range fields[1:] {
 			w.leave(id, name == "silent")
@@ -314,8 +321,12 @@ func (w *world) know(t *testing.T, name string) string {
 			for _, c := range left.Classes {
 				pending, queued, running = pending+c.Pending, queued+c.Queued, running+c.Running
 			}
-			fmt.Fprintf(&b, "%s: %d unwritten, %d pending, %d queued, %d running\n", id, left.Unwritten, pending,
+			fmt.Fprintf(&b, "%s: %d unwritten, %d pending, %d queued, %d running", id, left.Unwritten, pending,
 				queued, running)
+			if n := len(w.doubted(func(t *trial) bool { return t.id.Sweep == id })); n > 0 {
+				fmt.Fprintf(&b, ", %d unconfirmed", n)
+			}
+			b.WriteString("\n")
 		}
 	default:
 		t.Fatalf("no command %q", name)

@@ -131,7 +131,8 @@ func (sw *sweepState) awaits() (n int64) {
 		return 0
 	}
 	for i := range sw.Classes {
-		n += sw.Classes[i].Pending + sw.Classes[i].Queued + sw.Classes[i].Running
+		c := &sw.Classes[i]
+		n += c.Pending + c.Queued + c.Running + c.Unconfirmed
 	}
 	return n
 }

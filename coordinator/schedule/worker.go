@@ -29,12 +29,16 @@ func (f Heartbeat) apply(s *State) {
 	before := s.workers[f.Worker]
 	if f.Gone {
 		delete(s.workers, f.Worker)
+		delete(s.asked, f.Worker)
 		if before != nil {
 			s.addUp(before.queue)
 		}
 		return
 	}
 	s.workers[f.Worker] = &worker{f, q, s.now}
+	if !f.Ready { // it may be told again when it takes jobs again
+		delete(s.asked, f.Worker)
+	}
 	if s.queues[q] == nil {
 		s.queues[q] = &queueState{jobs: map[string]int64{}, since: s.now}
 	}
@@ -56,6 +60,7 @@ func (s *State) forgetSilent() {
 	for _, id := range sortedKeys(s.workers) {
 		if w := s.workers[id]; s.now.Sub(w.heard) > s.options.Silence {
 			delete(s.workers, id)
+			delete(s.asked, id)
 			s.addUp(w.queue)
 			gone = append(gone, w.Name)
 		}

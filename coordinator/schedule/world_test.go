@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -62,6 +63,9 @@ type world struct {
 	steps []step
 	// shared is a budget that sweeps share.
 	shared sweep.BudgetState
+	// judges says that failures may be unconfirmed, standings how workers fare.
+	judges    bool
+	standings []*standing
 	// unjust is since when jobs of a queue could have started elsewhere.
 	unjust map[Queue]time.Time
 }
@@ -100,13 +104,18 @@ type trial struct {
 	state sweep.State
 	// inHand says that a worker has its job, released that it has given the trial back nevertheless.
 	inHand, released bool
+	// worker is the one that failed it, with the error text.
+	worker, text           string
+	unconfirmed, retracted bool
 }
 
 // hand is a worker.
 type hand struct {
 	Heartbeat
 	silent bool
-	has    []sweep.TrialID
+	// deaf says that it does not stand aside.
+	deaf bool
+	has  []sweep.TrialID
 }
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -160,6 +169,9 @@ func (w *world) backlog(id string) sweep.Backlog {
 			continue
 		}
 		written = true
+		if t.unconfirmed {
+			b.Classes[t.class].Unconfirmed++
+		}
 		switch c := &b.Classes[t.class]; t.state {
 		case sweep.Pending:
 			c.Pending++
@@ -172,6 +184,7 @@ func (w *world) backlog(id string) sweep.Backlog {
 	if !written {
 		b.Classes = nil
 	}
+	b.Suspects = w.suspects(id)
 	if most, bound := w.most[id]; bound {
 		for i := range b.Classes {
 			most -= b.Classes[i].Queued + b.Classes[i].Running
@@ -206,7 +219,7 @@ func (w *world) resume(id string, retried bool) {
 	}
 	for _, t := range w.trials {
 		if retried && t.id.Sweep == id && t.state == sweep.Failed {
-			t.state = sweep.Pending
+			t.state, t.unconfirmed, t.retracted = sweep.Pending, false, false
 		}
 	}
 	w.tell(Changed{})
@@ -311,6 +324,8 @@ func (w *world) brokers(a Action) Fact {
 			}
 			delete(w.queues, a.Queue)
 		}
+	case Aside:
+		w.standAside(a)
 	case Purge:
 		for q, waiting := range w.queues {
 			if q.Pool == a.Pool && done.Err == nil {
@@ -365,6 +380,13 @@ func (w *world) databases(a Action, failed bool) Fact {
 		for _, h := range a.Lost {
 			w.putBack(h.TrialID)
 		}
+	case Retract:
+		w.retract(a)
+	case Confirm:
+		w.confirm(func(t *trial) bool {
+			return t.id.Sweep == a.Sweep && (a.Class == anyClass || t.class == a.Class) &&
+				(a.Worker == "" || t.worker == a.Worker)
+		}, true)
 	case Suspend:
 		if s := w.sweeps[a.Sweep]; s.State == sweep.SweepActive {
 			s.State = sweep.SweepPaused
@@ -711,7 +733,8 @@ func (w *world) endIn(id string, state sweep.State, text string) bool {
 	}
 	if t.state == sweep.Queued || t.state == sweep.Running {
 		t.state = state
-		if e := w.endsOf(t.id.Sweep, t.class); state == sweep.Failed {
+		if e := w.endsOf(t.id.Sweep, t.class); w.judges && w.doubt(t, h.Name, text) {
+		} else if state == sweep.Failed {
 			e.errors.Add(t.id.Index, text)
 		} else {
 			e.tried, e.errors = true, sweep.Errors{}
@@ -776,7 +799,7 @@ func (w *world) cancel(id string, indices ...int64) {
 		if t.state != sweep.Pending {
 			f.Active = append(f.Active, t.id)
 		}
-		t.state = sweep.Cancelled
+		t.state, t.unconfirmed = sweep.Cancelled, false
 	}
 	slices.SortFunc(f.Active, compareTrials)
 	if len(indices) == 0 {
@@ -802,6 +825,12 @@ func (w *world) show(a Action) string {
 		return "requeue " + showTrials(a.Trials)
 	case Fail:
 		return fmt.Sprintf("fail %d", len(a.Failures))
+	case Aside:
+		return fmt.Sprintf("set %s aside: %s", a.Worker, a.Reason)
+	case Retract:
+		return fmt.Sprintf("retract failures of %s in %s", a.Worker, a.Sweep)
+	case Confirm:
+		return fmt.Sprintf("confirm failures of %s in %s", cmp.Or(a.Worker, "all"), a.Sweep)
 	case Suspend:
 		return fmt.Sprintf("suspend %s: %v", a.Sweep, a.Err)
 	case Exhaust:

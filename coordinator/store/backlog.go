@@ -18,7 +18,7 @@ const backlog = `SELECT s.sweep_id, s.pool, s.priority, s.state, s.waiting,
 		` + budgetColumns + `, s.canary, s.most_errors,
 		coalesce(c.class_no, -1), c.requirement, coalesce(c.pending, 0), coalesce(c.queued, 0), coalesce(c.running, 0),
 		coalesce(c.tried, FALSE), coalesce(c.errors, 0), coalesce(c.cause, ''), coalesce(c.error, ''),
-		coalesce(c.error_index, 0)
+		coalesce(c.error_index, 0), coalesce(c.unconfirmed, 0)
 	FROM sweeps AS s LEFT JOIN budgets AS b USING (budget_no) LEFT JOIN classes AS c USING (sweep_no) WHERE `
 
 // Backlog implements sweep.Store.
@@ -37,7 +37,7 @@ func (s *Store) Backlog(ctx context.Context, ids ...string) (backlogs []sweep.Ba
 			columns := append([]any{&b.Sweep, &b.Pool, &b.Priority, (*string)(&b.State), &waiting, &b.Grids,
 				&b.Unwritten}, budget.columns()...)
 			columns = append(columns, &b.Canary, &b.MostErrors, &c.Class, &requirement, &c.Pending, &c.Queued,
-				&c.Running, &c.Tried, &c.Errors.Count, &c.Errors.Cause, &c.Errors.Last, &c.Errors.Trial)
+				&c.Running, &c.Tried, &c.Errors.Count, &c.Errors.Cause, &c.Errors.Last, &c.Errors.Trial, &c.Unconfirmed)
 			if err := row.Scan(columns...); err != nil {
 				return err
 			}
@@ -56,6 +56,7 @@ func (s *Store) Backlog(ctx context.Context, ids ...string) (backlogs []sweep.Ba
 			last.Classes = append(last.Classes, c)
 			return nil
 		}, text+` ORDER BY s.sweep_no, c.class_no`, args...)
+		t.addSuspects(backlogs)
 	})
 	return backlogs, err
 }

@@ -15,12 +15,18 @@ import (
 // them, and writes the changes with one statement per table.
 func (s *Store) Record(ctx context.Context, events []sweep.Event) (report sweep.RecordReport, err error) {
 	err = s.update(ctx, "record events", func(t *transaction) {
-		r := recording{transaction: t, ledger: ledger.New(t.now)}
-		r.load(events)
-		report = r.ledger.Apply(events, r.limits)
-		r.save()
+		report = t.record(events)
 	})
 	return report, err
+}
+
+// record records events.
+func (t *transaction) record(events []sweep.Event) sweep.RecordReport {
+	r := recording{transaction: t, ledger: ledger.New(t.now)}
+	r.load(events)
+	report := r.ledger.Apply(events, r.limits)
+	r.save()
+	return report
 }
 
 // recording is one Record.
@@ -34,7 +40,7 @@ type recording struct {
 const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.diverged, t.executions, t.charged,
 		t.losses, t.execution, t.worker, t.started_at, t.finished_at, t.class_no, coalesce(t.point_key, 0),
 		coalesce(t.seed, 0), t.refusals, t.heard_at, coalesce(o.digest, ''), coalesce(o.kernel_level, ''),
-		coalesce(s.budget_no, 0), coalesce(t.queued_at < s.retried_at, FALSE)
+		coalesce(s.budget_no, 0), coalesce(t.queued_at < s.retried_at, FALSE), t.unconfirmed, t.retracted
 	FROM {v} JOIN trials AS t USING (sweep_no, trial_index) JOIN sweeps AS s USING (sweep_no)
 	LEFT JOIN outcomes AS o USING (trial_no)`
 
@@ -79,7 +85,7 @@ func (r *recording) load(events []sweep.Event) {
 		err := row.Scan(&trial.Key, &trial.Class.Sweep, &trial.ID.Index, (*string)(&trial.State), &trial.Diverged,
 			&trial.Executions, &trial.Charged, &trial.Losses, &trial.Execution, &trial.Worker, &trial.StartedAt,
 			&trial.FinishedAt, &trial.Class.Number, &trial.Point, &trial.Seed, &trial.Refusals, &trial.HeardAt,
-			&trial.Digest, &trial.KernelLevel, &trial.Budget, &trial.Outdated)
+			&trial.Digest, &trial.KernelLevel, &trial.Budget, &trial.Outdated, &trial.Unconfirmed, &trial.Retracted)
 		trial.ID.Sweep = names[trial.Class.Sweep]
 		r.ledger.LoadTrial(trial)
 		byKey[trial.Key] = trial
@@ -102,6 +108,7 @@ func (r *recording) load(events []sweep.Event) {
 			return append(row, &refused[i].Trial.Key, &refused[i].Worker)
 		}))
 	r.loadCurves(byKey, events)
+	r.loadStandings(events, names)
 	load := func(row database.Row) error {
 		e := &ledger.Execution{Trial: &ledger.Trial{}}
 		if err := row.Scan(columnsOfExecution(nil, e)...); err != nil {
@@ -178,6 +185,7 @@ func (r *recording) save() {
 	r.saveFaults(deltas)
 	r.countEnds(deltas)
 	r.saveSpending()
+	r.saveStandings()
 	ended := map[int64]bool{}
 	for class, d := range deltas {
 		if d.Done() > 0 && !ended[class.Sweep] {
@@ -189,10 +197,10 @@ func (r *recording) save() {
 
 func trialBatch(trials []*ledger.Trial, now time.Time) database.Batch {
 	return database.Rows(len(trials), "trial_no, state, diverged, executions, charged, losses, execution, worker, "+
-		"refusals, started_at, finished_at, heard_at", func(i int, row []any) []any {
+		"refusals, started_at, finished_at, heard_at, unconfirmed, retracted", func(i int, row []any) []any {
 		t := trials[i]
 		return append(row, &t.Key, (*string)(&t.State), &t.Diverged, &t.Executions, &t.Charged, &t.Losses, &t.Execution,
-			&t.Worker, &t.Refusals, &t.StartedAt, &t.FinishedAt, &now)
+			&t.Worker, &t.Refusals, &t.StartedAt, &t.FinishedAt, &now, &t.Unconfirmed, &t.Retracted)
 	})
 }
 
@@ -205,13 +213,16 @@ func executionBatch(all []*ledger.Execution) database.Batch {
 // saveOutcomes writes the results, and enters them into scores, grid points and groups.
 func (r *recording) saveOutcomes() {
 	var ended []*ledger.Trial
-	var revived []*ledger.Trial // they had failed
+	var revived, counted []*ledger.Trial // they had failed; the failures of some counted
 	var entries []entry
 	var summaries []database.JSON
 	var called []labels
 	for _, t := range r.ledger.Trials {
 		if t.Revived {
 			revived = append(revived, t)
+			if !t.Retracted {
+				counted = append(counted, t)
+			}
 		}
 		if o := t.Outcome; o != nil {
 			ended = append(ended, t)
@@ -229,7 +240,7 @@ func (r *recording) saveOutcomes() {
 		}
 	}
 	r.forget(keyBatch(revived))
-	r.revive(keyBatch(revived))
+	r.revive(keyBatch(counted))
 	r.insert("outcomes", database.Rows(len(ended), "trial_no, "+outcomeColumns, func(i int, row []any) []any {
 		o := ended[i].Outcome
 		return append(row, &ended[i].Key, &summaries[i], &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest,

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"sweep/sweep"
 )
@@ -14,7 +15,8 @@ const forgetExecutions = `UPDATE executions
 	SET forgotten = TRUE, outcome = CASE outcome WHEN 'running' THEN 'lost' ELSE outcome END
 	WHERE trial_no IN (SELECT v.trial_no FROM {v})`
 
-const retrySome = `UPDATE trials SET state = 'pending', charged = 0, losses = 0, finished_at = NULL, heard_at = NULL
+const retrySome = `UPDATE trials SET state = 'pending', charged = 0, losses = 0, finished_at = NULL, heard_at = NULL,
+		retracted = FALSE
 	FROM {v} WHERE trials.sweep_no = $1 AND trials.trial_index = v.trial_index AND trials.state = $2
 	RETURNING trials.sweep_no, trials.class_no, trials.trial_index`
 
@@ -23,7 +25,11 @@ var ended = []sweep.State{sweep.Failed, sweep.Cancelled}
 
 // retry makes failed and cancelled trials pending, and their sweep active.
 func (t *transaction) retry(number int64, indices []int64) (total int64) {
-	trials := ints("trial_no", t.integers(retried, number, ints("trial_index", indices)))
+	list := t.integers(retried, number, ints("trial_index", indices))
+	t.confirm(t.unconfirmed(class{Sweep: number, Number: -1}, func(f *failure) bool {
+		return slices.Contains(list, f.trial)
+	}), false)
+	trials := ints("trial_no", list)
 	t.forget(trials)
 	t.run(deleteOf("curve_arrays"), trials)
 	t.run(deleteOf("marks"), trials)

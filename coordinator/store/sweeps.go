@@ -309,6 +309,7 @@ func (t *transaction) finish(number int64) {
 	t.run(`UPDATE sweeps SET state = 'finished', waiting = FALSE, reason = '', updated_at = $1
 		WHERE sweep_no = $2 AND state = 'active'
 			AND NOT EXISTS (SELECT 1 FROM counters WHERE sweep_no = $2 AND pending + queued + running > 0)
+			AND NOT EXISTS (SELECT 1 FROM classes WHERE sweep_no = $2 AND unconfirmed > 0)
 			AND NOT EXISTS (SELECT 1 FROM grids WHERE sweep_no = $2 AND written < points AND NOT cancelled)`,
 		t.now, number)
 }

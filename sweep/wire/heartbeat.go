@@ -71,9 +71,18 @@ type HeartbeatAnswer struct {
 	Halt []Halted `json:"halt,omitempty"`
 	// Ended are those of Heartbeat.Checkpoints that have ended: the checkpoints can go.
 	Ended []sweep.TrialID `json:"ended,omitempty"`
+	// Aside, if not nil, has the worker take no jobs until a probe succeeds.
+	Aside *Aside `json:"aside,omitempty"`
 	// AckWait is the AckWait of the consumer of the worker's queue; 0 if it is not known
 	// yet.
 	AckWait time.Duration `json:"ack_wait,omitempty"`
+}
+
+// Aside says why a worker is to stand aside: it fails trials that others complete.
+type Aside struct {
+	Reason string `json:"reason"`
+	// Trial has completed elsewhere, and is to complete before the worker takes jobs again; nil if there is none.
+	Trial *Job `json:"trial,omitempty"`
 }
 
 type heartbeatMessage struct {

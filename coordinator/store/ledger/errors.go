@@ -17,7 +17,7 @@ func (l *Ledger) Streaks() map[Class]*Streak {
 	streaks := map[Class]*Streak{}
 	for _, trial := range l.ends {
 		completed := trial.State == sweep.Completed || trial.State == sweep.Stopped
-		if !completed && (trial.State != sweep.Failed || trial.Outdated) {
+		if !completed && (trial.State != sweep.Failed || trial.Outdated || trial.Unconfirmed) {
 			continue
 		}
 		s := streaks[trial.Class]

@@ -30,6 +30,8 @@
 //     or one in whose place another started. The trial goes back to pending, or fails
 //     once its losses reach the limit and this execution ran alone. A lost execution that reports its end after all
 //     is counted no more. A trial that was heard of since it was looked at is not lost.
+//   - retracted takes an unconfirmed failure back, at most once a trial: it goes back to pending. A
+//     failure is unconfirmed while its worker may be to blame; see Confirmed.
 //   - Events of an ended execution, or of a terminal trial, change nothing else.
 //
 // Every rule is idempotent, so a batch may come again, whole or in part.
@@ -71,6 +73,9 @@ type Ledger struct {
 	Refusals   []*Refusal
 	// Faults are to be recorded; the store may hold some of them already.
 	Faults []Fault
+	// Standings are to be written. Doubts are stored, those that are confirmed to be written.
+	Standings []*Standing
+	Doubts    []*Doubt
 
 	now        time.Time
 	trials     map[sweep.TrialID]*Trial
@@ -79,12 +84,15 @@ type Ledger struct {
 	report     sweep.RecordReport
 	// ends are the trials that became terminal, in the order in which they did.
 	ends []*Trial
+	// standings and others are what judge decides by.
+	standings map[standingKey]*Standing
+	others    map[Judged]Others
 }
 
 // New returns a Ledger for a transaction whose time is now.
 func New(now time.Time) *Ledger {
 	return &Ledger{now: now, trials: map[sweep.TrialID]*Trial{}, executions: map[executionKey]*Execution{},
-		refusals: map[executionKey]*Refusal{}}
+		refusals: map[executionKey]*Refusal{}, standings: map[standingKey]*Standing{}, others: map[Judged]Others{}}
 }
 
 // Apply applies the events in order. limits returns those of a trial.
@@ -115,7 +123,7 @@ func wellFormed(e *sweep.Event) bool {
 		return e.Execution != "" && e.Release != nil
 	case sweep.EventRefused:
 		return e.Refusal != nil
-	case sweep.EventLost:
+	case sweep.EventLost, sweep.EventRetracted:
 		return true
 	}
 	return false
@@ -132,6 +140,9 @@ func (l *Ledger) apply(event *sweep.Event, trial *Trial, limits func(*Trial) Lim
 		return
 	case sweep.EventLost:
 		l.lose(event, trial, limits)
+		return
+	case sweep.EventRetracted:
+		l.retract(event, trial)
 		return
 	}
 	execution := l.execution(event, trial, at)
@@ -229,6 +240,7 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 		trial.Curves, trial.ReplaceCurves = result.Curves, true
 	}
 	l.end(trial, result, at)
+	l.judge(trial, execution.Worker)
 }
 
 func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution, at time.Time,
@@ -261,16 +273,22 @@ func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution,
 		l.revive(trial)
 	case trial.State.Terminal() || trial.State == sweep.Running && trial.Execution != execution.ID:
 	case charged && trial.Charged >= limits(trial).Attempts:
-		trial.Worker = execution.Worker
+		trial.runUnder(execution)
 		l.end(trial, &sweep.Result{
 			State:  sweep.Failed,
-			Error:  fmt.Sprintf("%d executions ended without a result, the last: %s", trial.Charged, execution.Reason),
+			Error:  chargedError(trial.Charged, execution.Reason),
 			Stderr: execution.Stderr,
 		}, at)
+		l.judge(trial, execution.Worker)
 	case !again && trial.State != sweep.Pending:
 		trial.State = sweep.Pending
 		l.report.Released++
 	}
+}
+
+// chargedError is the error of a trial that fails by its charges, the last of them for a reason.
+func chargedError(charged int, reason string) string {
+	return fmt.Sprintf("%d executions ended without a result, the last: %s", charged, reason)
 }
 
 // failedByCharges reports whether a failed trial failed because its executions
@@ -297,7 +315,7 @@ func (l *Ledger) failedByLosses(trial *Trial, limit int) bool {
 // revive puts a failed trial back to pending.
 func (l *Ledger) revive(trial *Trial) {
 	trial.State, trial.FinishedAt = sweep.Pending, time.Time{}
-	trial.Outcome, trial.Revived = nil, true
+	trial.Outcome, trial.Revived, trial.Unconfirmed = nil, true, false
 	trial.Digest, trial.KernelLevel = "", ""
 	l.ends = slices.DeleteFunc(l.ends, func(ended *Trial) bool { return ended == trial })
 	l.report.Released++

@@ -65,7 +65,7 @@ func FuzzApply(f *testing.F) {
 				executions++
 				if e.counted() {
 					losses++
-				} else if e.Charged {
+				} else if e.Charged && !e.Forgotten {
 					charged++
 				}
 				for _, text := range []string{e.ID, e.Worker, e.Reason, e.Stderr} {

@@ -23,7 +23,7 @@ func TrialIDs(events []sweep.Event) []sweep.TrialID {
 
 // LoadTrial hands a stored trial to the ledger.
 func (l *Ledger) LoadTrial(t *Trial) {
-	t.loaded = t.State
+	t.loaded, t.wasUnconfirmed = t.State, t.Unconfirmed
 	l.trials[t.ID] = t
 	l.Trials = append(l.Trials, t)
 }

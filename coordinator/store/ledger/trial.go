@@ -31,6 +31,9 @@ type Trial struct {
 	HeardAt time.Time
 	// Outdated means that it was queued before its sweep, which errors had paused, was retried.
 	Outdated bool
+	// Unconfirmed means that it failed, and that its worker may be to blame. Retracted means that such a failure was
+	// taken back.
+	Unconfirmed, Retracted bool
 	// Refusals counts what workers refused, refused that of these events.
 	Refusals int
 	refused  int64
@@ -49,8 +52,11 @@ type Trial struct {
 	// Marks, if not nil, replace the stored ones.
 	Marks *sweep.Marks
 
-	// loaded is the state before the events.
-	loaded sweep.State
+	// loaded is the state before the events, wasUnconfirmed what Unconfirmed was.
+	loaded         sweep.State
+	wasUnconfirmed bool
+	// doubt is what is known of its failure, if that may be unconfirmed.
+	doubt *Doubt
 }
 
 // runUnder makes an execution the trial's last.

@@ -64,7 +64,7 @@ var readerSettings = map[string]string{
 var readable = []string{
 	"sweeps", "budgets", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions",
 	"reproducibility_faults",
-	"scores", "metrics", "metric_names", "point_aggregates", "groups", "unscored", "cluster", "classes",
+	"scores", "metrics", "metric_names", "point_aggregates", "groups", "unscored", "cluster", "classes", "standings",
 	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts", "kept_artifacts", "lineages",
 	"trial_notes", "notes", "marks", "stop_rules", "stops", "pruned_curves",
 	"results", "curves", "best_trials", "point_means", "accuracy_table", "ucr_table", "mnist_table",

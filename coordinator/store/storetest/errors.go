@@ -27,13 +27,17 @@ func testErrors(t *testing.T, open func(t *testing.T) sweep.Store) {
 		return f
 	}
 	ended := func(f *fixture, index int64, result *sweep.Result) sweep.Event {
-		return f.finished(trialID("s1", index), fmt.Sprint("x", index), result)
+		e := f.finished(trialID("s1", index), fmt.Sprint("x", index), result)
+		e.Worker = "w"
+		return e
 	}
+	// want is about failures that the schedule has confirmed.
 	failed := func(f *fixture, index int64, text string) sweep.Event {
 		return ended(f, index, &sweep.Result{State: sweep.Failed, Error: text})
 	}
 	want := func(f *fixture, class int, tried bool, count, trial int64, last string) {
 		f.t.Helper()
+		f.must(f.ConfirmFailures(f.ctx, "s1", -1, ""))
 		backlogs, err := f.Backlog(f.ctx, "s1")
 		f.must(err)
 		c := backlogs[0].Classes[class]

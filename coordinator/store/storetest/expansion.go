@@ -123,6 +123,7 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 			f.finished(trialID("s1", 2), "x2", &sweep.Result{State: sweep.Failed, Error: "broken"}),
 			f.finished(trialID("s1", 3), "x3", &sweep.Result{State: sweep.Completed})) // which a worker cannot send
 		f.wantProgress("s1", sweep.Progress{Completed: 1, Failed: 1, Skipped: 2})
+		f.must(f.ConfirmFailures(f.ctx, "s1", -1, ""))
 		f.wantSweep("s1", sweep.SweepFinished)
 		retried, err := f.RetryTrials(f.ctx, "s1")
 		f.must(err)

@@ -102,6 +102,7 @@ func testRelease(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantState(id, sweep.Pending)
 		run(f, id, "d", true)
 		f.wantState(id, sweep.Failed)
+		f.must(f.ConfirmFailures(f.ctx, "s1", -1, ""))
 		// Not too late: the trial failed by its charges alone.
 		f.wantSweep("s1", sweep.SweepFinished)
 		if report := f.record(f.released(id, "d", false, "taken back")); report != (sweep.RecordReport{Released: 1}) {

@@ -54,6 +54,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Cancel", testCancel},
 		{"Budget", testBudget},
 		{"Errors", testErrors},
+		{"Judging", testJudging},
 		{"Annotations", testAnnotations},
 		{"Reuse", testReuse},
 		{"Retention", testRetention},

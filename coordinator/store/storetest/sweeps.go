@@ -177,6 +177,7 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantSweep("s1", sweep.SweepActive)
 		f.write("s1", grid.Ordinal, 0, trials("s1", 2, 1))
 		f.complete(trialID("s1", 2), &sweep.Result{State: sweep.Failed, Error: "refused"})
+		f.must(f.ConfirmFailures(f.ctx, "s1", -1, ""))
 		f.wantSweep("s1", sweep.SweepFinished)
 
 		_, err = f.AddGrid(f.ctx, "s1", submission("nothing new"), 0)
