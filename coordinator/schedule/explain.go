@@ -10,7 +10,7 @@ import (
 // explain stores changed reasons why sweeps wait. A sweep waits if no worker can run any of its
 // remaining trials.
 func (s *State) explain() {
-	if !s.discovered || s.options.Exclusive && len(s.Offers("")) == 0 {
+	if !s.discovered || s.options.Exclusive && !s.staffed("") {
 		return
 	}
 	for _, sw := range s.ordered("") {
@@ -26,7 +26,7 @@ func (s *State) explain() {
 			class := &sw.Classes[i]
 			others += class.Queued + class.Running
 			if v.Reason == "" && class.Pending > 0 && !s.runnable(sw.Pool, class) {
-				v.Reason = s.unmet(sw.Pool, class)
+				v.Reason = s.unmet(sw, class)
 			}
 		}
 		if reason := sw.overBudget(); v.Reason == "" && reason != "" {
@@ -46,16 +46,6 @@ func (s *State) explain() {
 			s.do(v)
 		}
 	}
-}
-
-// unmet says why no worker takes trials of a class: one that could is set aside, or something is missing.
-func (s *State) unmet(pool string, class *sweep.ClassBacklog) string {
-	for _, id := range sortedKeys(s.workers) {
-		if w := s.workers[id]; w.Aside != "" && w.queue.Pool == pool && w.Offer.Meets(&class.Requirement) {
-			return fmt.Sprintf("worker %s is set aside: %s", w.Name, w.Aside)
-		}
-	}
-	return class.Requirement.Unmet(pool, s.Offers(pool))
 }
 
 // betweenGenerations says what a search waits for when all its written trials have been given to workers, "" if it

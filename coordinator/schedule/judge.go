@@ -92,7 +92,7 @@ func (sw *sweepState) class(number int) *sweep.ClassBacklog {
 
 // otherServes reports whether another worker than the named one takes trials of a class.
 func (s *State) otherServes(pool string, class *sweep.ClassBacklog, name string) bool {
-	for _, w := range s.workers {
+	for _, w := range s.workers.byID {
 		if w.Ready && w.Name != name && w.queue.Pool == pool && w.Offer.Meets(&class.Requirement) {
 			return true
 		}
@@ -103,8 +103,8 @@ func (s *State) otherServes(pool string, class *sweep.ClassBacklog, name string)
 // setAside tells a worker to stand aside that takes jobs, and reports whether it may not have heard of it yet: until
 // then its pool gets no jobs.
 func (s *State) setAside(sw *sweepState, class *sweep.ClassBacklog, suspect *sweep.Suspect) (waits bool) {
-	for _, id := range sortedKeys(s.workers) {
-		w := s.workers[id]
+	for _, id := range sortedKeys(s.workers.byID) {
+		w := s.workers.byID[id]
 		if w.Name != suspect.Worker || !w.Ready || w.queue.Pool != sw.Pool {
 			continue
 		}

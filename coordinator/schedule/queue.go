@@ -76,8 +76,7 @@ func (s *State) opens(pool string) bool {
 // wanted reports whether a queue is open or has workers.
 func (s *State) wanted(q Queue) bool {
 	state := s.queues[q]
-	_, hasWorkers := s.workerOf(q)
-	return hasWorkers || state != nil && state.open
+	return s.workers.crews[q] != nil || state != nil && state.open
 }
 
 // Served returns the queues that workers take jobs from, and that the broker must have.

@@ -72,7 +72,7 @@ type State struct {
 	discovered bool
 
 	sweeps  map[string]*sweepState
-	workers map[string]*worker
+	workers workers
 	queues  map[Queue]*queueState
 	jobs    map[sweep.TrialID]job
 	// kinds are the offers of present workers and of those that left within kindMemory.
@@ -123,7 +123,7 @@ type State struct {
 func New(options Options) *State {
 	return &State{
 		options: options, staleAll: true,
-		sweeps: map[string]*sweepState{}, workers: map[string]*worker{}, queues: map[Queue]*queueState{},
+		sweeps: map[string]*sweepState{}, workers: newWorkers(), queues: map[Queue]*queueState{},
 		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
 		written: map[string]bool{}, rebalanced: map[string]time.Time{}, underway: map[string]int{},
 		backoffs: map[string]*backoff{}, asked: map[string]asked{},
@@ -143,7 +143,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 	}
 	s.forgetSilent()
 	// An exclusive coordinator knows that its workers will come.
-	awaited := s.options.Exclusive && len(s.workers) == 0
+	awaited := s.options.Exclusive && len(s.workers.byID) == 0
 	s.discovered = s.discovered || now.Sub(s.began) >= DiscoveryTime && !awaited
 	s.endBackoffs()
 	if now.Before(s.retry) {

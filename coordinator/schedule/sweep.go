@@ -19,6 +19,8 @@ type sweepState struct {
 	// canaries are the first trials of classes that run.
 	held     []int64
 	canaries map[int]canary
+	// unmet says why no worker can run a class.
+	unmet map[int]unmet
 }
 
 // left takes in the backlogs of the named sweeps, of all active ones if none is named. A named sweep without
@@ -33,7 +35,7 @@ func (s *State) left(backlogs []sweep.Backlog, named []string) {
 			delete(s.sweeps, b.Sweep)
 			continue
 		case sw == nil:
-			sw = &sweepState{canaries: map[int]canary{}}
+			sw = &sweepState{canaries: map[int]canary{}, unmet: map[int]unmet{}}
 			s.sweeps[b.Sweep] = sw
 			s.reassign(b.Pool)
 		case sw.Priority != b.Priority || sw.Grids != b.Grids || begins(&sw.Backlog, &b), spends(&sw.Backlog, &b),
@@ -144,7 +146,7 @@ func (s *State) writable(sw *sweepState) bool {
 		return false
 	}
 	most := s.options.Page
-	if len(s.Offers(sw.Pool)) > 0 && !s.opens(sw.Pool) { // a queue that is being opened may suit them
+	if s.staffed(sw.Pool) && !s.opens(sw.Pool) { // a queue that is being opened may suit them
 		most *= unmetPages
 	}
 	_, unmet := s.pending(sw)

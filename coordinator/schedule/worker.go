@@ -1,7 +1,12 @@
 package schedule
 
 import (
+	"container/list"
+	"fmt"
 	"maps"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"sweep/sweep"
@@ -12,7 +17,74 @@ type worker struct {
 	Heartbeat
 	queue Queue
 	heard time.Time
+	// turn is its element of workers.turns.
+	turn *list.Element
 }
+
+// workers are the workers. A heartbeat and a look for silent ones cost the same however many there are.
+type workers struct {
+	byID map[string]*worker
+	// turns has those that sent their latest heartbeat first at its front.
+	turns list.List
+	crews map[Queue]*crew
+	// versions counts the changes of the offers of each pool's workers that take jobs.
+	versions map[string]int64
+}
+
+// crew is the workers of a queue.
+type crew struct {
+	members map[string]*worker
+	// offer is that of one that takes jobs, nil if none does. ready, slots and busy count those that do, their
+	// slots, and what they run.
+	offer *sweep.Offer
+	ready int
+	slots int64
+	busy  int64
+}
+
+func newWorkers() workers {
+	return workers{byID: map[string]*worker{}, crews: map[Queue]*crew{}, versions: map[string]int64{}}
+}
+
+// add adds a worker.
+func (l *workers) add(w *worker) {
+	l.byID[w.Worker] = w
+	w.turn = l.turns.PushBack(w)
+	c := l.crews[w.queue]
+	if c == nil {
+		c = &crew{members: map[string]*worker{}}
+		l.crews[w.queue] = c
+	}
+	c.members[w.Worker] = w
+	if w.Ready {
+		c.offer = &w.Offer
+		c.ready++
+		c.slots += int64(w.Offer.Slots)
+		c.busy += int64(len(w.Running))
+	}
+}
+
+// remove removes a worker.
+func (l *workers) remove(w *worker) {
+	delete(l.byID, w.Worker)
+	l.turns.Remove(w.turn)
+	c := l.crews[w.queue]
+	delete(c.members, w.Worker)
+	if len(c.members) == 0 {
+		delete(l.crews, w.queue)
+	}
+	if w.Ready {
+		c.ready--
+		c.slots -= int64(w.Offer.Slots)
+		c.busy -= int64(len(w.Running))
+		if c.ready == 0 {
+			c.offer = nil
+		}
+	}
+}
+
+// changed notes that the offers of a pool's workers that take jobs are others now.
+func (l *workers) changed(pool string) { l.versions[pool]++ }
 
 // kind is an offer, and when a worker with it last sent a heartbeat.
 type kind struct {
@@ -25,20 +97,33 @@ type kind struct {
 const kindMemory = time.Hour
 
 func (f Heartbeat) apply(s *State) {
-	q := Queue{Pool: f.Offer.Pool, Offer: f.Offer.Key()}
-	before := s.workers[f.Worker]
+	before := s.workers.byID[f.Worker]
+	if before != nil {
+		s.workers.remove(before)
+	}
 	if f.Gone {
-		delete(s.workers, f.Worker)
 		delete(s.asked, f.Worker)
 		if before != nil {
+			s.workers.changed(before.queue.Pool)
 			s.addUp(before.queue)
 		}
 		return
 	}
-	s.workers[f.Worker] = &worker{f, q, s.now}
 	if !f.Ready { // it may be told again when it takes jobs again
 		delete(s.asked, f.Worker)
 	}
+	var q Queue
+	if before != nil && reflect.DeepEqual(before.Offer, f.Offer) {
+		q = before.queue
+	} else {
+		q = Queue{Pool: f.Offer.Pool, Offer: f.Offer.Key()}
+		s.workers.changed(f.Offer.Pool)
+	}
+	if before != nil && (before.queue != q || before.Ready != f.Ready || before.Aside != f.Aside) {
+		s.workers.changed(before.queue.Pool)
+		s.workers.changed(q.Pool)
+	}
+	s.workers.add(&worker{Heartbeat: f, queue: q, heard: s.now})
 	if s.queues[q] == nil {
 		s.queues[q] = &queueState{jobs: map[string]int64{}, since: s.now}
 	}
@@ -56,22 +141,30 @@ func (f Heartbeat) apply(s *State) {
 
 // forgetSilent forgets the workers that have not sent a heartbeat for long.
 func (s *State) forgetSilent() {
-	var gone []string
-	for _, id := range sortedKeys(s.workers) {
-		if w := s.workers[id]; s.now.Sub(w.heard) > s.options.Silence {
-			delete(s.workers, id)
-			delete(s.asked, id)
-			s.addUp(w.queue)
-			gone = append(gone, w.Name)
+	var silent []*worker
+	for e := s.workers.turns.Front(); e != nil; e = s.workers.turns.Front() {
+		w := e.Value.(*worker)
+		if s.now.Sub(w.heard) <= s.options.Silence {
+			break
 		}
+		s.workers.remove(w)
+		delete(s.asked, w.Worker)
+		s.workers.changed(w.queue.Pool)
+		s.addUp(w.queue)
+		silent = append(silent, w)
 	}
-	if len(gone) > 0 {
-		s.do(Gone{gone})
+	if len(silent) > 0 {
+		slices.SortFunc(silent, func(a, b *worker) int { return strings.Compare(a.Worker, b.Worker) })
+		gone := Gone{}
+		for _, w := range silent {
+			gone.Workers = append(gone.Workers, w.Name)
+		}
+		s.do(gone)
 	}
 	maps.DeleteFunc(s.kinds, func(_ Queue, k kind) bool { return s.now.Sub(k.heard) > kindMemory })
 }
 
-// addUp computes a queue's offer, slots and busy slots from its workers.
+// addUp takes a queue's offer, slots and busy slots from its workers.
 func (s *State) addUp(q Queue) {
 	state := s.queues[q]
 	if state == nil {
@@ -79,12 +172,8 @@ func (s *State) addUp(q Queue) {
 	}
 	had := state.offer != nil
 	state.offer, state.slots, state.busy = nil, 0, 0
-	for _, w := range s.workers {
-		if w.queue == q && w.Ready && state.open {
-			state.offer = &w.Offer
-			state.slots += int64(w.Offer.Slots)
-			state.busy += int64(len(w.Running))
-		}
+	if c := s.workers.crews[q]; c != nil && state.open {
+		state.offer, state.slots, state.busy = c.offer, c.slots, c.busy
 	}
 	if had && state.offer == nil {
 		state.since, state.cleared = s.now, false
@@ -93,9 +182,11 @@ func (s *State) addUp(q Queue) {
 
 // workerOf returns the name of the first worker of a queue.
 func (s *State) workerOf(q Queue) (name string, found bool) {
-	for _, w := range s.workers {
-		if w.queue == q && (!found || w.Name < name) {
-			name, found = w.Name, true
+	if c := s.workers.crews[q]; c != nil {
+		for _, w := range c.members {
+			if !found || w.Name < name {
+				name, found = w.Name, true
+			}
 		}
 	}
 	return name, found
@@ -104,19 +195,61 @@ func (s *State) workerOf(q Queue) (name string, found bool) {
 // Discovered reports whether the workers have had the time to send a heartbeat.
 func (s *State) Discovered() bool { return s.discovered }
 
-// Offers returns the offers of those workers of a pool, of all pools for "", that take jobs.
+// staffed reports whether a worker of a pool, of any for "", takes jobs.
+func (s *State) staffed(pool string) bool {
+	for q, c := range s.workers.crews {
+		if c.ready > 0 && (pool == "" || q.Pool == pool) {
+			return true
+		}
+	}
+	return false
+}
+
+// Offers returns the offers of those workers of a pool that take jobs.
 func (s *State) Offers(pool string) (offers []sweep.Offer) {
-	for _, w := range s.workers {
-		if w.Ready && (pool == "" || w.queue.Pool == pool) {
-			offers = append(offers, w.Offer)
+	for q, c := range s.workers.crews {
+		if q.Pool != pool {
+			continue
+		}
+		for _, w := range c.members {
+			if w.Ready {
+				offers = append(offers, w.Offer)
+			}
 		}
 	}
 	return offers
 }
 
+// unmet is why no worker of a pool meets the requirement of a class, as of a version of the workers' offers.
+type unmet struct {
+	version int64
+	why     string
+}
+
+// unmet says why no worker of a sweep's pool takes trials of a class: one that could is set aside, or something is
+// missing.
+func (s *State) unmet(sw *sweepState, class *sweep.ClassBacklog) string {
+	version := s.workers.versions[sw.Pool]
+	known, there := sw.unmet[class.Class]
+	if !there || known.version != version {
+		known = unmet{version, s.whyUnmet(sw.Pool, class)}
+		sw.unmet[class.Class] = known
+	}
+	return known.why
+}
+
+func (s *State) whyUnmet(pool string, class *sweep.ClassBacklog) string {
+	for _, id := range sortedKeys(s.workers.byID) {
+		if w := s.workers.byID[id]; w.Aside != "" && w.queue.Pool == pool && w.Offer.Meets(&class.Requirement) {
+			return fmt.Sprintf("worker %s is set aside: %s", w.Name, w.Aside)
+		}
+	}
+	return class.Requirement.Unmet(pool, s.Offers(pool))
+}
+
 // EachRunning calls visit for each trial that a worker reports as running, or whose artifacts it stores.
 func (s *State) EachRunning(visit func(sweep.TrialID)) {
-	for _, w := range s.workers {
+	for _, w := range s.workers.byID {
 		for _, r := range w.Running {
 			visit(r.TrialID)
 		}
