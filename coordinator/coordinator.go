@@ -168,7 +168,7 @@ func New(options Options) *Coordinator {
 		ready:   make(chan struct{}),
 		facts:   newFacts(),
 		waiters: waiters{ended: map[string]chan struct{}{}},
-		workers: workerList{workers: map[string]presence{}},
+		workers: newWorkerList(),
 		outages: outages{log: options.Logger},
 		ended:   make(chan struct{}),
 		turn:    make(chan struct{}, 1),

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"fmt"
 	"maps"
@@ -21,8 +22,12 @@ type workerList struct {
 	mu sync.Mutex
 	// answers are those that wait for the worker's next heartbeat, by worker.
 	answers map[string]wire.HeartbeatAnswer
-	// workers has each worker's latest heartbeat.
-	workers map[string]presence
+	// workers has each worker's latest heartbeat. turns has those that sent theirs first at its front, so that a
+	// heartbeat costs the same however many workers there are.
+	workers map[string]*presence
+	turns   list.List
+	// troubled are the workers that cannot report results.
+	troubled map[string]*presence
 	// halted are running trials that are to stop, with the reasons.
 	halted map[sweep.TrialID]wire.Halt
 	// asides are what workers are told that are to stand aside, by worker.
@@ -40,6 +45,34 @@ type presence struct {
 	wire.Heartbeat
 	at     time.Time
 	looked bool
+	turn   *list.Element
+}
+
+func newWorkerList() workerList {
+	return workerList{workers: map[string]*presence{}, troubled: map[string]*presence{}}
+}
+
+// put notes a worker's heartbeat.
+func (l *workerList) put(h wire.Heartbeat) {
+	l.remove(h.ID)
+	if h.Gone {
+		return
+	}
+	p := &presence{Heartbeat: h, at: time.Now()}
+	p.turn = l.turns.PushBack(p)
+	l.workers[h.ID] = p
+	if h.Problem != "" {
+		l.troubled[h.ID] = p
+	}
+}
+
+// remove removes a worker, if it is there.
+func (l *workerList) remove(id string) {
+	if p := l.workers[id]; p != nil {
+		l.turns.Remove(p.turn)
+		delete(l.workers, id)
+		delete(l.troubled, id)
+	}
 }
 
 // executions are those that run at the worker, or have ended and whose artifacts wait there.
@@ -64,7 +97,13 @@ func (c *Coordinator) Workers() []wire.WorkerStatus {
 
 // forget removes the workers that are gone.
 func (l *workerList) forget() {
-	maps.DeleteFunc(l.workers, func(_ string, p presence) bool { return time.Since(p.at) >= wire.HeartbeatTimeout })
+	for e := l.turns.Front(); e != nil; e = l.turns.Front() {
+		p := e.Value.(*presence)
+		if time.Since(p.at) < wire.HeartbeatTimeout {
+			return
+		}
+		l.remove(p.ID)
+	}
 }
 
 // runs reports whether a worker has reported, after a time, that it runs an execution.
@@ -85,12 +124,10 @@ func (l *workerList) runs(execution string, since time.Time) bool {
 // broker is full. The caller holds the list's lock.
 func (c *Coordinator) noteReports() {
 	const doing = "receiving results"
-	for _, p := range c.workers.workers {
-		if p.Problem != "" {
-			c.outages.failed(doing, false,
-				fmt.Errorf("worker %s cannot report the results of its trials: %s", p.Name, p.Problem))
-			return
-		}
+	for _, p := range c.workers.troubled {
+		c.outages.failed(doing, false,
+			fmt.Errorf("worker %s cannot report the results of its trials: %s", p.Name, p.Problem))
+		return
 	}
 	c.outages.over(doing)
 }
@@ -116,10 +153,7 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	l := &c.workers
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.workers[h.ID] = presence{Heartbeat: h, at: time.Now()}
-	if h.Gone {
-		delete(l.workers, h.ID)
-	}
+	l.put(h)
 	l.forget()
 	c.noteReports()
 	answer := l.answers[h.ID]
@@ -143,7 +177,7 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 	c.noteReports()
 	var ids []sweep.TrialID
 	var unchecked []presence
-	for id, p := range l.workers {
+	for _, p := range l.workers {
 		if p.looked {
 			continue
 		}
@@ -151,9 +185,8 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 			ids = append(ids, r.TrialID)
 		}
 		ids = append(ids, p.Checkpoints...)
-		unchecked = append(unchecked, p)
+		unchecked = append(unchecked, *p)
 		p.looked = true
-		l.workers[id] = p
 	}
 	l.mu.Unlock()
 	if len(ids) == 0 {

@@ -1,8 +1,10 @@
 package coordinator
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sweep/sweep"
@@ -89,4 +91,81 @@ func TestExecutionsThatStoreArtifacts(t *testing.T) {
 	if answer := heartbeat(nil); len(answer.Stop) != 1 || answer.Stop[0].Execution != "x" {
 		t.Errorf("%+v", answer)
 	}
+}
+
+// heartbeatOf is a heartbeat of a worker.
+func heartbeatOf(i int) wire.Heartbeat {
+	id := fmt.Sprintf("id-%05d", i)
+	return wire.Heartbeat{WorkerStatus: wire.WorkerStatus{ID: id, Name: id, Pool: sweep.DefaultPool,
+		State: wire.WorkerReady, Offer: *noopOffer(1)}}
+}
+
+// newFleet returns a coordinator to which many workers have sent heartbeats.
+func newFleet(n int) *Coordinator {
+	c := New(Options{})
+	for i := range n {
+		c.heartbeat(heartbeatOf(i))
+	}
+	c.facts.drain()
+	return c
+}
+
+func BenchmarkHeartbeat(b *testing.B) {
+	for _, n := range []int{50, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c := newFleet(n)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				c.heartbeat(heartbeatOf(i % n))
+				c.facts.drain()
+			}
+		})
+	}
+}
+
+// A heartbeat costs the same however many workers there are.
+func TestHeartbeatsOfManyWorkers(t *testing.T) {
+	few, many := newFleet(20), newFleet(20000)
+	// The quickest of several turns is one that other programs did not delay.
+	cost := func(c *Coordinator, n int) time.Duration {
+		least := time.Hour
+		for turn := range 50 {
+			began := time.Now()
+			for i := range 20 {
+				c.heartbeat(heartbeatOf((20*turn + i) % n))
+				c.facts.drain()
+			}
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	if a, b := cost(few, 20), cost(many, 20000); b > 10*a {
+		t.Errorf("20 heartbeats cost %v with 20 workers and %v with 20,000", a, b)
+	}
+}
+
+// A worker whose heartbeats end is forgotten, and so is what it could not report, however late others came.
+func TestSilentWorkersAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{Logger: logger(t)})
+		troubled := heartbeatOf(1)
+		troubled.Problem = "the broker is full"
+		c.heartbeat(troubled)
+		time.Sleep(wire.HeartbeatTimeout / 2)
+		c.heartbeat(heartbeatOf(2))
+		c.heartbeat(heartbeatOf(3))
+		if c.Outage() == nil || len(c.Workers()) != 3 {
+			t.Errorf("%d workers, and the problem is %v", len(c.Workers()), c.Outage())
+		}
+		gone := heartbeatOf(3)
+		gone.Gone = true
+		c.heartbeat(gone)
+		time.Sleep(wire.HeartbeatTimeout / 2)
+		c.heartbeat(heartbeatOf(4))
+		if left := c.Workers(); c.Outage() != nil || len(left) != 2 || left[0].ID != "id-00002" {
+			t.Errorf("%+v are left, and the problem is %v", left, c.Outage())
+		}
+	})
 }
