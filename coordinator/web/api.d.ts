@@ -216,6 +216,8 @@ export interface Importances {
     share: number;
     trials: number;
     levels: number;
+    binned?: boolean;
+    few?: boolean;
   }[];
 }
 

@@ -136,8 +136,11 @@ func (r *sweepReport) read(ctx context.Context, f *frame.Frame,
 	if important = importance.Parameters; len(important) > 0 {
 		r.Importance = &reportedTable{Columns: []string{"parameter", "explains"}}
 		for _, one := range important {
-			r.Importance.Rows = append(r.Importance.Rows,
-				[]string{one.Parameter, fmt.Sprintf("%.1f %%", 100*one.Variance)})
+			explains := fmt.Sprintf("%.1f %%", 100*one.Variance)
+			if one.Few {
+				explains = "too few trials"
+			}
+			r.Importance.Rows = append(r.Importance.Rows, []string{one.Parameter, explains})
 		}
 	}
 	return found, important, nil
@@ -173,6 +176,8 @@ func groupsTable(ctx context.Context, f *frame.Frame, names []string, metric, go
 // values that were drawn, few cells would have a trial.
 const mostMapped = 16
 
+func mapped(p frame.Importance) bool { return p.Values >= 0 && p.Values <= mostMapped }
+
 // drawReport draws the report's figures: those for which there is something to draw.
 func (s *Server) drawReport(ctx context.Context, r *sweepReport, record *sweep.SweepRecord,
 	important []frame.Importance) error {
@@ -185,7 +190,7 @@ func (s *Server) drawReport(ctx context.Context, r *sweepReport, record *sweep.S
 		list = append(list, figure.Options{Kind: "slice", X: important[0].Parameter, Groups: 8, Metric: r.Objective,
 			Title: r.Objective + " over " + important[0].Parameter})
 	}
-	if len(important) > 1 && max(important[0].Levels, important[1].Levels) <= mostMapped {
+	if len(important) > 1 && mapped(important[0]) && mapped(important[1]) {
 		list = append(list, figure.Options{Kind: "heatmap", X: important[0].Parameter, Y: important[1].Parameter,
 			Metric: r.Objective, Groups: 8,
 			Title: fmt.Sprintf("%s over %s and %s", r.Objective, important[0].Parameter, important[1].Parameter)})

@@ -441,8 +441,8 @@ func TestSliceSampleImportance(t *testing.T) {
 		imp.Parameters[2].Variance > 1e-3 || imp.Left != 48 {
 		t.Errorf("%+v", imp)
 	}
-	// 100·var{0..3} and var{0..4} are 125 and 2.
-	if got := imp.Parameters[0].Variance; math.Abs(got-125.0/127) > 1e-2 {
+	// The ranks are as 5·lr + width: 25·var{0..3} and var{0..4} are 31.25 and 2.
+	if got := imp.Parameters[0].Variance; math.Abs(got-31.25/33.25) > 1e-2 {
 		t.Errorf("lr explains %v", got)
 	}
 	// 192 trials have the smallest loss; the 46 others come with all 240 that tie.

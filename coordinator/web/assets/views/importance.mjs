@@ -56,11 +56,13 @@ export function Importance({ sweep, schema, version }) {
         }
         <${Parameters} list=${found.parameters} id=${sweep.id} metric=${metric} />
         <p class="quiet">
-          Variance explained: the variance of the means at the parameter's values, divided by the
-          variance of all trials (main effect of functional ANOVA; Hutter, Hoos and Leyton-Brown
+          Variance explained: the part of the variance of the metric's ranks that lies between the
+          parameter's values, as ε² (main effect of functional ANOVA; Hutter, Hoos and Leyton-Brown
           2014). Share of the difference: how much the parameter's values in the top group differ
           from those of all trials, divided by the sum over all parameters (PED-ANOVA; Watanabe,
-          Bansal and Hutter 2023). To see interactions, use the heat map.
+          Bansal and Hutter 2023). Both are 0 % unless they exceed what chance gives a parameter
+          without effect. Many numbers are compared in up to 12 ranges. With fewer than five trials
+          per value, there are too few trials to tell. To see interactions, use the heat map.
         </p>
       `
     }
@@ -80,19 +82,19 @@ function Parameters({ list, id, metric }) {
     "Parameter",
     "Variance explained by it alone",
     "Share of the difference of the top group (PED-ANOVA)",
-    numeric("values"),
+    numeric("values or ranges"),
     numeric("trials"),
   ];
   return html`<${Table}
     label=${`Importance of the parameters for ${metric}`}
     columns=${columns}
   >
-    ${list.map(({ parameter, variance, share, levels, trials }) => {
+    ${list.map(({ parameter, variance, share, few, levels, trials }) => {
       const href = hrefOf(["sweep", id, "slice"], { ...filter, metric, parameter });
       return html`<tr key=${parameter}>
         <th scope="row"><a href=${href}>${parameter}</a></th>
-        <td><${Bar} part=${variance} fill=${colour(0)} /></td>
-        <td><${Bar} part=${share} fill=${colour(1)} /></td>
+        <td><${Bar} part=${variance} few=${few} fill=${colour(0)} /></td>
+        <td><${Bar} part=${share} few=${few} fill=${colour(1)} /></td>
         <td class="num">${count(levels)}</td>
         <td class="num">${count(trials)}</td>
       </tr>`;
@@ -100,8 +102,12 @@ function Parameters({ list, id, metric }) {
   <//>`;
 }
 
-/** @param {{part: number, fill: string}} props */
-export function Bar({ part, fill }) {
+/**
+ * Bar draws a part of a whole, unless there are too few trials to tell.
+ * @param {{part: number, few?: boolean, fill: string}} props
+ */
+export function Bar({ part, few, fill }) {
+  if (few) return html`<span class="quiet">too few trials</span>`;
   const width = Math.max(220 * Math.min(part, 1), part > 0 ? 1.5 : 0);
   return html`
     <svg

@@ -246,11 +246,11 @@ function Matter({ found, id, metric }) {
   const columns = ["Parameter", "Variance explained by it alone"];
   return html`<${Table} label="Importance" columns=${columns}>
     ${list.map(
-      ({ parameter, variance }) => html`<tr key=${parameter}>
+      ({ parameter, variance, few }) => html`<tr key=${parameter}>
         <th scope="row">
           <a href=${hrefOf(["sweep", id, "slice"], { metric, parameter })}>${parameter}</a>
         </th>
-        <td><${Bar} part=${variance} fill=${colour(0)} /></td>
+        <td><${Bar} part=${variance} few=${few} fill=${colour(0)} /></td>
       </tr>`,
     )}
   <//>`;
