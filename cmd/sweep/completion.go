@@ -25,7 +25,6 @@ func (s *settings) addCompletion(cmd *cobra.Command) {
 			cobra.ShellCompDirective) {
 			return s.completeArgument(cmd, places, args, word)
 		}
-		cmd.ValidArgs = nil // both together cobra refuses
 	}
 	parameters := func(n *names) []string { return n.parameters }
 	for name, complete := range map[string]func(n *names) []string{

@@ -49,9 +49,8 @@ Exit codes: 0 done, 2 an impossible figure, 4 no such sweep, or nothing to draw.
   sweep figure slice ucr --x lr --where dataset=CBF -o lr.png
   sweep figure heatmap ucr --x lr --y hidden -o heat.svg
   sweep figure curves before after --group-by sweep,model -o compared.svg`,
-		Args:      figureArgs,
-		ValidArgs: slices.Concat(figure.Kinds, paper.FigureNames()),
-		RunE:      func(cmd *cobra.Command, args []string) error { return runFigure(cmd, s, &options, args) },
+		Args: figureArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return runFigure(cmd, s, &options, args) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&options.output, "output", "o", "", "file to write; its extension sets the format: .svg or .png")

@@ -76,11 +76,20 @@ func lossText(workers []string, limit int) string {
 	return fmt.Sprintf("%d of %d losses: %s", len(workers), limit, strings.Join(workers, ", "))
 }
 
-// lossesOf returns the unfinished trials whose workers vanished while they ran them, by sweep.
-func lossesOf(ctx context.Context, results sweep.Reader) (map[string][]trialLosses, error) {
+// lossesOf returns the unfinished trials of sweeps whose workers vanished while they ran them, by sweep.
+func lossesOf(ctx context.Context, results sweep.Reader, sweeps []string) (map[string][]trialLosses, error) {
 	all := map[string][]trialLosses{}
+	if len(sweeps) == 0 {
+		return all, nil
+	}
+	list := make([]string, len(sweeps))
+	for i, id := range sweeps {
+		list[i] = "'" + strings.ReplaceAll(id, "'", "''") + "'"
+	}
+	// By the sweeps the database finds the trials with losses in an index; without, it reads every execution.
 	err := results.Query(ctx, `SELECT sweep_id, trial_index, state, limit_losses, worker FROM losses
-		WHERE state IN ('pending', 'queued', 'running') ORDER BY sweep_id, trial_index, started_at`,
+		WHERE sweep_id IN (`+strings.Join(list, ", ")+`) AND state IN ('pending', 'queued', 'running')
+		ORDER BY sweep_id, trial_index, started_at`,
 		func(_ []string, row []any) error {
 			id, index := row[0].(string), row[1].(int64)
 			list := all[id]
@@ -188,10 +197,7 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 	list := make([]sweepStatus, 0, len(records))
 	_, local := results.(sweep.Store)
 	rests := atRest(ctx, results)
-	losses, err := lossesOf(ctx, results)
-	if err != nil { // a coordinator of an older version does not know of them
-		fmt.Fprintln(notes, "cannot show trials whose workers vanished:", err)
-	}
+	var unfinished []string
 	for _, r := range records {
 		if r.State == sweep.SweepActive && r.Reason == "" {
 			r.Reason = rests
@@ -200,17 +206,27 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 		if err != nil {
 			return nil, err
 		}
+		if counts.Done() < counts.Total() {
+			unfinished = append(unfinished, r.ID)
+		}
 		entry := sweepStatus{
 			ID: r.ID, Name: r.Name, State: r.State, Reason: r.Reason, Trainer: r.Trainer, Pool: r.Pool,
 			Priority: r.Priority, Trials: counts.Total(), Progress: counts,
 			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, AskedBy: r.AskedBy, Purpose: r.Purpose,
-			Annotation: r.Annotation, Budget: budgetOf(&r), Losses: losses[r.ID], stopped: r.Halted(), local: local,
+			Annotation: r.Annotation, Budget: budgetOf(&r), stopped: r.Halted(), local: local,
 		}
 		if len(r.Grids) > 0 {
 			choice := r.Grids[0].Submission.Spec.Select
 			entry.Metric, entry.Goal = choice.By, choice.Goal
 		}
 		list = append(list, entry)
+	}
+	losses, err := lossesOf(ctx, results, unfinished)
+	if err != nil { // a coordinator of an older version does not know of them
+		fmt.Fprintln(notes, "cannot show trials whose workers vanished:", err)
+	}
+	for i := range list {
+		list[i].Losses = losses[list[i].ID]
 	}
 	return list, nil
 }

@@ -55,8 +55,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
   sweep table ucr --select ensemble:auto
   sweep table sgornn-table2
   sweep table mnist-table2 latest --format latex`,
-		Args:      cobra.MinimumNArgs(1),
-		ValidArgs: paper.TableNames(),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request, err := paper.ParseRequest(args[0], options.selection)
 			switch {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"sweep/coordinator/store/database"
@@ -42,7 +41,8 @@ func (t *transaction) entries(number int64, text string, args ...any) (all []ent
 		e.point, e.completed = by.pointKey(parameters), state == sweep.Completed
 		e.seed, e.parameters = by.parameterRow(parameters).seed.V, parameters
 		if len(summary) > len("{}") {
-			if err := json.Unmarshal(summary, &e.summary); err != nil {
+			var err error
+			if e.summary, err = decodeSummary(summary); err != nil {
 				return fmt.Errorf("summary of trial %d: %w", e.index, err)
 			}
 		}

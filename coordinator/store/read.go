@@ -1,16 +1,19 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
-// trialColumns are what scanTrial reads.
+// trialColumns are what a trialScanner reads.
 const trialColumns = `
 	SELECT s.sweep_id, s.name, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.losses, t.worker,
 		t.queued_at, t.started_at, t.finished_at, t.fingerprint, t.dataset_digest, t.parameters,
@@ -31,34 +34,52 @@ const trialColumns = `
 // lastRefusal is evaluated only for trials that were refused, which is rare.
 const lastRefusal = ` FROM trial_refusals AS r WHERE r.trial_no = t.trial_no ORDER BY r.refused_at DESC LIMIT 1`
 
-func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
-	var r sweep.TrialRecord
-	var result sweep.Result
-	var source sweep.TrialID
-	var parameters, summary []byte
-	var annotation annotationRow
-	err := row.Scan(append([]any{&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged,
+// trialScanner reads trials one after the other into the same variables: a row has so many that making them, and the
+// list of their addresses, took a fifth of the time of a long list.
+type trialScanner struct {
+	record              sweep.TrialRecord
+	result              sweep.Result
+	source              sweep.TrialID
+	parameters, summary []byte
+	annotation          annotationRow
+	columns             []any
+}
+
+func newTrialScanner() *trialScanner {
+	s := &trialScanner{}
+	r, result := &s.record, &s.result
+	s.columns = append([]any{&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged,
 		&r.Executions, &r.Charged, &r.Losses, &r.Worker, &r.QueuedAt, &r.StartedAt, &r.FinishedAt,
-		(*string)(&r.Fingerprint), &r.DatasetDigest, &parameters, &r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy,
-		&source.Sweep, &source.Index, &summary, &result.BestEpoch, &result.ParameterCount, &result.WeightsDigest,
+		(*string)(&r.Fingerprint), &r.DatasetDigest, &s.parameters, &r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy,
+		&s.source.Sweep, &s.source.Index, &s.summary, &result.BestEpoch, &result.ParameterCount, &result.WeightsDigest,
 		&result.KernelLevel, &result.Seconds, &result.Flops, &result.Error, &result.Stderr, &result.Digest,
-		&r.RunName, &r.RunGroup}, annotation.columns()...)...)
-	if err != nil {
+		&r.RunName, &r.RunGroup}, s.annotation.columns()...)
+	return s
+}
+
+func (s *trialScanner) scan(row database.Row) (*sweep.TrialRecord, error) {
+	s.record, s.result, s.source, s.annotation = sweep.TrialRecord{}, sweep.Result{}, sweep.TrialID{}, annotationRow{}
+	s.parameters, s.summary = nil, nil
+	if err := row.Scan(s.columns...); err != nil {
 		return nil, err
 	}
-	r.Annotation = annotation.annotation()
-	if err := r.Parameters.UnmarshalJSON(parameters); err != nil {
+	r := s.record
+	r.Annotation = s.annotation.annotation()
+	if err := r.Parameters.UnmarshalJSON(s.parameters); err != nil {
 		return nil, fmt.Errorf("parameters of trial %v: %w", r.TrialID, err)
 	}
-	if source.Sweep != "" {
+	if s.source.Sweep != "" {
+		source := s.source
 		r.ReusedFrom = &source
 	}
 	if !r.State.Terminal() {
 		return &r, nil
 	}
+	result := s.result
 	result.State = r.State
-	if len(summary) > len("{}") {
-		if err := json.Unmarshal(summary, &result.Summary); err != nil {
+	if len(s.summary) > len("{}") {
+		var err error
+		if result.Summary, err = decodeSummary(s.summary); err != nil {
 			return nil, fmt.Errorf("summary of trial %v: %w", r.TrialID, err)
 		}
 	}
@@ -66,11 +87,33 @@ func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
 	return &r, nil
 }
 
+// decodeSummary decodes the metrics of a result, in a fraction of the time that encoding/json takes.
+func decodeSummary(text []byte) (summary map[string]float64, err error) {
+	summary = make(map[string]float64, bytes.Count(text, []byte{':'}))
+	plain := bytes.HasSuffix(text, []byte{'}'})
+	for rest := string(text); plain && rest != ""; {
+		var quoted, member string
+		if quoted, member, rest = cutMember(rest); member == "" {
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimPrefix(member[len(quoted):], ":"), 64)
+		if plain = err == nil && len(quoted) >= 2 && strings.IndexByte(quoted, '\\') < 0; plain {
+			summary[quoted[1:len(quoted)-1]] = value
+		}
+	}
+	if plain {
+		return summary, nil
+	}
+	summary = nil
+	err = json.Unmarshal(text, &summary)
+	return summary, err
+}
+
 // Trial implements sweep.Store.
 func (s *Store) Trial(ctx context.Context, id sweep.TrialID) (record *sweep.TrialRecord, err error) {
 	err = s.viewSweep(ctx, "load trial "+id.String(), id.Sweep, func(t *transaction, number int64) {
 		t.each(func(row database.Row) (err error) {
-			record, err = scanTrial(row)
+			record, err = newTrialScanner().scan(row)
 			return err
 		}, trialColumns+` WHERE t.sweep_no = $1 AND t.trial_index = $2`, number, id.Index)
 		if record == nil {
@@ -289,8 +332,9 @@ func (l *listing) list(b *builder) {
 }
 
 func (l *listing) scan(text string, args ...any) {
+	scanner := newTrialScanner()
 	l.each(func(row database.Row) error {
-		record, err := scanTrial(row)
+		record, err := scanner.scan(row)
 		if err == nil {
 			l.page = append(l.page, record)
 		}

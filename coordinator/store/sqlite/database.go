@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -39,7 +40,10 @@ type Database struct {
 	path string
 	// file is what path was when it was opened.
 	file fs.FileInfo
-	// writer is used by whoever has the turn; who closes it keeps the turn.
+	// mode has the parameters of a file on a read-only file system, which is only read.
+	mode url.Values
+	// writer is used by whoever has the turn, and nil until the first has; who closes it keeps the turn. Most commands
+	// only read, and a connection takes as long to open as many of them to answer.
 	writer *conn
 	turn   chan struct{}
 	closed chan struct{}
@@ -89,13 +93,24 @@ func Open(ctx context.Context, path string) (*Database, error) {
 		return d.connect(&plain, reading, createBatch, `PRAGMA query_only = 1`)
 	}))
 	d.readers.SetMaxIdleConns(4)
-	d.questions = sql.OpenDB(connector(func() (driver.Conn, error) { return dial(&guarded, d.path, asking...) }))
+	d.questions = sql.OpenDB(connector(func() (driver.Conn, error) {
+		return dial(&guarded, d.path, d.mode, asking...)
+	}))
 	d.questions.SetMaxIdleConns(1)
 	d.questions.SetMaxOpenConns(query.Places)
-	createPrivate(d.path)
-	// From here on the writer itself waits.
-	if d.writer, err = d.connect(&plain, writing, createBatch, `PRAGMA busy_timeout = 0`); err != nil {
-		return nil, d.Explain(err)
+	file, err := os.Stat(absolute)
+	switch {
+	case err == nil && onReadOnlySystem(absolute):
+		d.mode = url.Values{"mode": {"ro"}}
+		// Without a log nobody can be writing. One with content is read with its index, if that is there, too.
+		if log, err := os.Stat(absolute + "-wal"); err != nil || log.Size() == 0 {
+			d.mode.Set("immutable", "1")
+		}
+	case err != nil || file.Size() == 0: // there is nothing to read yet
+		createPrivate(d.path)
+		if err := d.openWriter(); err != nil {
+			return nil, d.Explain(err)
+		}
 	}
 	if d.file, err = os.Stat(d.path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sweep database %s: %w", path, err), d.Close())
@@ -130,12 +145,22 @@ func createPrivate(path string) {
 	}
 }
 
+// openWriter opens the connection that writes, unless it is open.
+func (d *Database) openWriter() (err error) {
+	if d.writer == nil { // from here on it waits itself
+		d.writer, err = d.connect(&plain, writing, createBatch, `PRAGMA busy_timeout = 0`)
+	}
+	return err
+}
+
 // Close implements database.Database. It waits for the running transaction.
 func (d *Database) Close() (err error) {
 	select {
 	case d.turn <- struct{}{}:
 		close(d.closed)
-		err = d.writer.Close()
+		if d.writer != nil {
+			err = d.writer.Close()
+		}
 	case <-d.closed:
 	}
 	return errors.Join(err, d.questions.Close(), d.readers.Close())
@@ -201,7 +226,7 @@ var register = sync.OnceValue(func() error {
 
 // connect opens a connection and runs statements on it.
 func (d *Database) connect(by *engine.Driver, pragmas []string, statements ...string) (*conn, error) {
-	c, err := open(by, d.path, append([]string{waiting}, pragmas...)...)
+	c, err := open(by, d.path, d.mode, append([]string{waiting}, pragmas...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -213,19 +238,20 @@ func (d *Database) connect(by *engine.Driver, pragmas []string, statements ...st
 	return c, nil
 }
 
-func open(by *engine.Driver, path string, pragmas ...string) (*conn, error) {
-	opened, err := dial(by, path, pragmas...)
+func open(by *engine.Driver, path string, mode url.Values, pragmas ...string) (*conn, error) {
+	opened, err := dial(by, path, mode, pragmas...)
 	if err != nil {
 		return nil, err
 	}
 	return &conn{Conn: opened, statements: map[string]driver.Stmt{}}, nil
 }
 
-func dial(by *engine.Driver, path string, pragmas ...string) (opened driver.Conn, err error) {
+func dial(by *engine.Driver, path string, mode url.Values, pragmas ...string) (opened driver.Conn, err error) {
 	if err := register(); err != nil {
 		return nil, err
 	}
 	values := url.Values{"_pragma": pragmas, "_dqs": {"0"}, "_defensive": {"1"}}
+	maps.Copy(values, mode)
 	name := url.URL{Scheme: "file", Path: path, RawQuery: values.Encode()}
 	err = patiently(context.Background(), func() (err error) {
 		opened, err = by.Open(name.String())

@@ -23,7 +23,7 @@ const lockSuffix = ".lead"
 
 // Lock implements database.Database.
 func (d *Database) Lock(ctx context.Context) (taken database.Lock, holder string, err error) {
-	c, err := open(&plain, d.path+lockSuffix, "busy_timeout(0)")
+	c, err := open(&plain, d.path+lockSuffix, nil, "busy_timeout(0)")
 	if err != nil {
 		return nil, "", err
 	}
@@ -44,7 +44,7 @@ func (d *Database) Holder(ctx context.Context) (holder string, held bool, err er
 		holder, err = firstVersion(d.path)
 		return holder, holder != "", err
 	}
-	c, err := open(&plain, d.path+lockSuffix, "busy_timeout(0)", "query_only(1)")
+	c, err := open(&plain, d.path+lockSuffix, nil, "busy_timeout(0)", "query_only(1)")
 	if err != nil {
 		return "", false, err
 	}

@@ -27,6 +27,9 @@ func (d *Database) Update(ctx context.Context, do func(tx database.Tx) error) er
 	if err := d.replaced(); err != nil {
 		return err
 	}
+	if err := d.openWriter(); err != nil {
+		return err
+	}
 	if err := d.begin(ctx); err != nil {
 		return err
 	}
