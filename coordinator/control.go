@@ -98,13 +98,18 @@ func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (
 	return reason, true, nil
 }
 
-// Extend adds the points of a further submission to a sweep and returns their number. Points for which
-// the sweep has a result are not run again.
+// Extend adds those points of a further submission to a sweep that it does not have yet, and returns their number.
 func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error) {
+	if submission.Spec.Omit != nil { // it is decided here
+		copied := *submission
+		submission, copied.Spec.Omit = &copied, nil
+	}
 	grid, err := open(submission)
 	if err != nil {
 		return 0, err
 	}
+	c.extending.Lock() // two extensions at once would both add what they have in common
+	defer c.extending.Unlock()
 	record, err := c.store.Sweep(ctx, id)
 	if err != nil {
 		return 0, fmt.Errorf("extending sweep %s: %w", id, err)
@@ -144,7 +149,14 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 		return 0, fmt.Errorf("extending sweep %s: it has keep: %s, the extension %s: give it the same keep, or "+
 			"submit it as a sweep of its own", record.ID, keepText(first.Spec.Keep), keepText(submission.Spec.Keep))
 	}
-	added, err := c.store.AddGrid(ctx, record.ID, submission, grid.Count())
+	submission, points, err = leaveOut(ctx, record, submission, grid)
+	if err != nil {
+		return 0, fmt.Errorf("extending sweep %s: %w", record.ID, err)
+	}
+	if points == 0 {
+		return 0, nil
+	}
+	added, err := c.store.AddGrid(ctx, record.ID, submission, points)
 	if err != nil {
 		return 0, fmt.Errorf("extending sweep %s: %w", record.ID, err)
 	}

@@ -121,6 +121,8 @@ type Coordinator struct {
 	// setUp is locked while streams are created: two requests for one stream at the same
 	// time can create a stream that stores nothing.
 	setUp sync.Mutex
+	// extending is locked while a sweep is extended.
+	extending sync.Mutex
 	// lost holds a token when the broker has lost a stream.
 	lost chan struct{}
 	// replaced holds a token when executions were replaced, and may be lost.

@@ -174,16 +174,32 @@ func TestExtend(t *testing.T) {
 	id := b.submit(c, submission("extended", 0, 40))
 	b.finish(c, id)
 	points, err := c.Extend(t.Context(), id, submission("extended", 20, 60)) // 20 … 79
-	if err != nil || points != 60 {
+	if err != nil || points != 40 {
 		t.Fatalf("Extend: %d points, %v", points, err)
 	}
-	if p := b.finish(c, id); p.Completed != 100 || p.Reused != 20 {
+	if p := b.finish(c, id); p.Completed != 80 || p.Reused != 0 {
 		t.Errorf("progress %+v", p)
 	}
-	b.check(id, 100)
+	b.check(id, 80)
 	if n := w.runs.Load(); n != 80 {
 		t.Errorf("%d executions, want 80", n)
 	}
+	for _, s := range []*sweep.Submission{submission("same", 0, 40), submission("both", 10, 60)} {
+		if points, err := c.Extend(t.Context(), id, s); err != nil || points != 0 {
+			t.Errorf("an extension by points that the sweep has: %d points, %v", points, err)
+		}
+	}
+	around := submission("around", 70, 20) // 70 … 89
+	around.Key = "once"
+	for range 2 { // the request is repeated
+		if points, err := c.Extend(t.Context(), id, around); err != nil || points != 10 {
+			t.Errorf("an extension by ten more: %d points, %v", points, err)
+		}
+	}
+	if p := b.finish(c, id); p.Completed != 90 {
+		t.Errorf("progress %+v", p)
+	}
+	b.check(id, 90)
 	other := submission("other", 0, 1)
 	other.Spec.Pool = "gpu"
 	if _, err := c.Extend(t.Context(), id, other); err == nil || !strings.Contains(err.Error(), "pool") {

@@ -164,6 +164,19 @@ func (p *page) fill(points iter.Seq2[int64, sweep.Parameters], most int64) error
 // resolve fills in a trial's parameters, data set, fingerprint and class.
 func (p *page) resolve(t *sweep.Trial, point sweep.Parameters) error {
 	submission := &p.grid.Submission
+	key, err := identify(submission, t, point)
+	t.Class = p.class(submission.Requirement(key))
+	if err != nil {
+		return err
+	}
+	if slices.Contains(submission.Spec.Artifacts, sweep.CheckpointArtifact) {
+		t.Lineage, t.Budget = submission.Description.Lineage(t.Parameters, t.DatasetDigest)
+	}
+	return nil
+}
+
+// identify fills in a trial's parameters, data set and fingerprint, and returns the key of the data set.
+func identify(submission *sweep.Submission, t *sweep.Trial, point sweep.Parameters) (key string, err error) {
 	description := &submission.Description
 	resolved, err := description.Resolve(point)
 	if err != nil {
@@ -174,23 +187,15 @@ func (p *page) resolve(t *sweep.Trial, point sweep.Parameters) error {
 			t.Parameters = sweep.Parameters{} // the store cannot hold them
 		}
 		t.Fingerprint = sweep.NewFingerprint(description.Name, description.ResultVersion, "unresolved", canonical)
-		t.Class = p.class(submission.Requirement(""))
-		return err
+		return "", err
 	}
 	t.Parameters = resolved
-	key, err := description.DatasetKey(resolved)
-	if err != nil {
-		return err
+	if key, err = description.DatasetKey(resolved); err != nil {
+		return "", err
 	}
 	t.DatasetDigest = submission.Datasets[key]
-	if t.Fingerprint, err = description.Fingerprint(resolved, t.DatasetDigest); err != nil {
-		return err
-	}
-	t.Class = p.class(submission.Requirement(key))
-	if slices.Contains(submission.Spec.Artifacts, sweep.CheckpointArtifact) {
-		t.Lineage, t.Budget = description.Lineage(resolved, t.DatasetDigest)
-	}
-	return nil
+	t.Fingerprint, err = description.Fingerprint(resolved, t.DatasetDigest)
+	return key, err
 }
 
 // class returns the number of a requirement's class.

@@ -37,6 +37,8 @@ type Grid struct {
 	random *sampler
 	// ladder has the points of Spec.Halving.
 	ladder *ladder
+	// omitted are the points of Spec.Omit, which have no numbers.
+	omitted []omission
 }
 
 // Removal says at how many points conditions remove a parameter.
@@ -57,6 +59,17 @@ const (
 // axes. Errors are ErrNoPoint, ErrTooManyPoints and ErrEndless, wrapped, and *ParameterError for
 // bad parameters and conditions. With Spec.Random the points are draws and may repeat.
 func NewGrid(spec *Spec) (*Grid, error) {
+	g, err := newGrid(spec)
+	if err == nil && len(spec.Omit) > 0 {
+		err = g.omit(spec.Omit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+func newGrid(spec *Spec) (*Grid, error) {
 	if spec.Halving != nil {
 		return newHalvedGrid(spec)
 	}
@@ -292,6 +305,7 @@ func (g *Grid) At(index int64) (Parameters, error) {
 	if index < 0 || index >= g.count {
 		return nil, fmt.Errorf("point %d: the grid has the points 0 to %d: %w", index, g.count-1, ErrNotFound)
 	}
+	index = g.ordinal(index)
 	switch {
 	case g.ladder != nil:
 		return g.ladder.at(index)

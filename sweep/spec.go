@@ -33,6 +33,9 @@ type Spec struct {
 	Exclude []Match `json:"exclude,omitempty"`
 	// Cap limits the number of points (W&B's run_cap); 0 means no limit.
 	Cap int64 `json:"run_cap,omitempty"`
+	// Omit says which points are left out, by their numbers: those that a sweep has which the grid extends. See
+	// EncodeOmitted.
+	Omit []byte `json:"omit,omitempty"`
 	// Random draws Cap points from the axes; nil takes all points.
 	Random *Random `json:"random,omitempty"`
 	// Stopping stops trials early; nil lets all run to their ends.

@@ -17,8 +17,8 @@ import (
 func (a *agentTools) addChanges(server *mcp.Server) {
 	addChanger(server, "submit", "Submit the text of a sweep file, and say why. Answers at once; status waits for "+
 		"the end.", a.submit)
-	addChanger(server, "extend", "Add the grid points of a sweep file to a sweep. Points that have a result in it are "+
-		"not run again.", a.extend)
+	addChanger(server, "extend", "Add those grid points of a sweep file to a sweep that it does not "+
+		"have yet.", a.extend)
 	addChanger(server, "cancel", "Cancel a sweep, or some of its trials. Results are kept.",
 		changing(a, "cancelled", false, func(ctx context.Context, t target, id string) (int64, error) {
 			stopped, err := t.Cancel(ctx, id)

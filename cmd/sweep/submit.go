@@ -86,7 +86,8 @@ func newExtend(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extend SWEEP FILE",
 		Short: "Add the grid points of a sweep file to a running or finished sweep of a cluster",
-		Long: `Grid points that already have a result in the sweep are not run again.
+		Long: `Grid points that the sweep already has are left out: it is a set of points. If trials of
+them failed, "sweep retry" runs these again.
 
 Exit codes: 0 done, 1 not possible, 2 the file is invalid, 4 no such sweep, file or
 trainer.`,
@@ -106,8 +107,8 @@ trainer.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: added %s; those with existing results are not run again\n",
-					record.ID, sweep.CountText(points, "trial"))
+				fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: added %s that it did not have\n", record.ID,
+					sweep.CountText(points, "trial"))
 				return nil
 			})
 		},

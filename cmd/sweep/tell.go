@@ -293,6 +293,6 @@ func (t *told) submission(id string, first *sweep.Submission, from, until int) (
 		_, _ = key.Write(append(canonical, '\n')) // a hash takes everything
 	}
 	extension.Source, extension.Flops = "", 0
-	extension.Key = fmt.Sprintf("told-%s-%d-%s", id, t.from, hex.EncodeToString(key.Sum(nil)[:16]))
+	extension.Key = fmt.Sprintf(sweep.ToldKey+"%s-%d-%s", id, t.from, hex.EncodeToString(key.Sum(nil)[:16]))
 	return &extension, replicates, nil
 }
