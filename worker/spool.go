@@ -181,7 +181,7 @@ func (s *spool) judge() {
 	reason := ""
 	if full {
 		reason = "a full spool: the artifact store is slower than the trials"
-		if problem, _ := s.worker.options.Artifacts.Failing(); problem != nil {
+		if _, problem := s.worker.options.Artifacts.Failing(); problem != nil {
 			reason = "a full spool: " + problem.Error()
 		}
 	}
@@ -424,7 +424,7 @@ func (s *spool) status() *wire.WorkerSpool {
 	if w.Results == 0 && slots == 0 {
 		return nil
 	}
-	if problem, since := store.Failing(); problem != nil {
+	if since, problem := store.Failing(); problem != nil {
 		w.Failing = true
 		w.Problem = fmt.Sprintf("%v (for %v)", problem, now.Sub(since).Round(time.Second))
 	} else if silent := now.Sub(stored); w.Results > 0 && silent > slowStore {

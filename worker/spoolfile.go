@@ -19,7 +19,7 @@ import (
 )
 
 // The spool is DIR/POOL/WORKER/EXECUTION: each worker has a directory that it locks, with one for each execution. That
-// has the artifacts, each under its digest, and the result, which is written last: without it a directory is unfinished.
+// has the artifacts, each under its digest, and the result, which is written last: without it, it is unfinished.
 
 const (
 	// spoolVersion is the version of spoolFile.

@@ -113,9 +113,9 @@ func (b *breaker) last() time.Time {
 	return b.stored
 }
 
-// state returns why the store fails, and since when; nil if it works.
-func (b *breaker) state() (problem error, since time.Time) {
+// state returns since when the store fails, and why; nil if it works.
+func (b *breaker) state() (since time.Time, problem error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.problem, b.since
+	return b.since, b.problem
 }

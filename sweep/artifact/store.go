@@ -76,8 +76,8 @@ func (s *Store) Prepare(ctx context.Context, pool string) error {
 	return nil
 }
 
-// Failing returns why the store takes no artifacts at present, and since when; nil if it does, as far as is known.
-func (s *Store) Failing() (problem error, since time.Time) { return s.breaker.state() }
+// Failing returns since when the store takes no artifacts, and why; nil if it does, as far as is known.
+func (s *Store) Failing() (since time.Time, problem error) { return s.breaker.state() }
 
 // Stored returns when the store last took an artifact; zero if it has taken none.
 func (s *Store) Stored() time.Time { return s.breaker.last() }

@@ -89,7 +89,7 @@ func TestOneBreaker(t *testing.T) {
 			go func() { done <- put(i) }()
 		}
 		time.Sleep(time.Minute)
-		if problem, since := s.Failing(); !errors.Is(problem, errBroken) || time.Since(since) < 50*time.Second {
+		if since, problem := s.Failing(); !errors.Is(problem, errBroken) || time.Since(since) < 50*time.Second {
 			t.Errorf("failing: %v since %v", problem, since)
 		}
 		f.set(broken)
@@ -107,7 +107,7 @@ func TestOneBreaker(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if problem, _ := s.Failing(); problem != nil {
+		if _, problem := s.Failing(); problem != nil {
 			t.Errorf("still failing: %v", problem)
 		}
 		if n := strings.Count(said.String(), "not stored yet"); n != 1 {
@@ -163,7 +163,7 @@ func TestLyingStore(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- s.Put(t.Context(), r.Location, bytes.NewReader(content), r.Size) }()
 			time.Sleep(20 * time.Minute)
-			if problem, _ := s.Failing(); problem == nil || !strings.Contains(problem.Error(), want) {
+			if _, problem := s.Failing(); problem == nil || !strings.Contains(problem.Error(), want) {
 				t.Errorf("failing: %v, want %q", problem, want)
 			}
 			f.set(nil)
@@ -221,7 +221,7 @@ func TestUnreadableContent(t *testing.T) {
 	if err := s.Put(t.Context(), "cpu/s/0/x", strings.NewReader("short"), 100); err == nil {
 		t.Error("stored what is not there")
 	}
-	if problem, _ := s.Failing(); problem != nil {
+	if _, problem := s.Failing(); problem != nil {
 		t.Errorf("failing: %v", problem)
 	}
 }

@@ -111,7 +111,7 @@ func TestSilentAndForgetfulService(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- store.Put(t.Context(), record.Location, bytes.NewReader(content), record.Size) }()
 		sweeptest.Until(t, "the store known to fail", func() bool {
-			problem, _ := store.Failing()
+			_, problem := store.Failing()
 			return problem != nil && strings.Contains(problem.Error(), want)
 		})
 		service.mu.Lock()
