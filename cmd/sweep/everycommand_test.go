@@ -90,7 +90,8 @@ func TestEveryTool(t *testing.T) {
 func TestPanicOfTool(t *testing.T) {
 	t.Parallel()
 	server := mcp.NewServer(&mcp.Implementation{Name: "sweep"}, nil)
-	addReader(server, "reader", "", func(context.Context, *statusRequest) (*statusAnswer, error) {
+	tools := &agentTools{turns: newTurns()}
+	addReader(tools, server, "reader", "", func(context.Context, *statusRequest) (*statusAnswer, error) {
 		panic("no such index")
 	})
 	addChanger(server, "changer", "", func(context.Context, string, *sweepChange) (*stateAnswer, error) {
