@@ -218,7 +218,7 @@ func (t *transaction) addSuspects(backlogs []sweep.Backlog) {
 }
 
 // goodTrials finds the shortest trial of a class that completed in its sweep.
-const goodTrials = `SELECT t.trial_index, t.class_no, t.parameters, t.fingerprint, t.dataset_digest
+const goodTrials = `SELECT t.trial_index, t.class_no, t.parameters, t.fingerprint, t.dataset_digest, 0
 	FROM trials AS t JOIN outcomes AS o USING (trial_no)
 	WHERE t.sweep_no = $1 AND t.class_no = $2 AND t.state = 'completed' AND NOT t.diverged AND t.source_no IS NULL
 	ORDER BY o.seconds, t.trial_index LIMIT 1`
