@@ -107,8 +107,9 @@ func (p *pace) after(batch *wire.EventBatch, asked time.Time, reserve int64) tim
 	return p.pause
 }
 
-// nextPause returns the pause after events that arrived in the time since the last pause. During the pause no queue may run out of jobs, even if all events are of one queue. The
-// pause grows step by step, because it is not known how fast the trials of a new sweep end.
+// nextPause returns the pause after events that arrived in the time since the last pause. During the pause no queue
+// may run out of jobs, even if all events are of one queue. The pause grows step by step, because it is not known how
+// fast the trials of a new sweep end.
 func nextPause(pause, since time.Duration, events int, reserve int64) time.Duration {
 	if events == 0 {
 		return max(pause/2, leastPause)

@@ -142,8 +142,8 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 			record.ID, own, other)
 	}
 	if own, other := hyperbandOf(&first.Spec), hyperbandOf(&submission.Spec); !reflect.DeepEqual(own, other) {
-		return 0, fmt.Errorf("extending sweep %s: W&B's hyperband compares all its trials by one rule: give the extension "+
-			"the same early_terminate and metric, or submit it as a sweep of its own", record.ID)
+		return 0, fmt.Errorf("extending sweep %s: W&B's hyperband compares all its trials by one rule: give the "+
+			"extension the same early_terminate and metric, or submit it as a sweep of its own", record.ID)
 	}
 	if !maps.Equal(first.Spec.Keep, submission.Spec.Keep) {
 		return 0, fmt.Errorf("extending sweep %s: it has keep: %s, the extension %s: give it the same keep, or "+

@@ -268,8 +268,8 @@ func (c *Coordinator) Stuck(longer time.Duration) error {
 	return nil
 }
 
-// Stalled returns the error with which the coordinator has failed for longer than a time, always for the same cause; nil
-// if there is none. Another coordinator, or a new one on the same database, may succeed.
+// Stalled returns the error with which the coordinator has failed for longer than a time, always for the same cause;
+// nil if there is none. Another coordinator, or a new one on the same database, may succeed.
 func (c *Coordinator) Stalled(longer time.Duration) error { return c.outages.stalled(longer) }
 
 // Ready is closed when Run has prepared the broker and requeued the trials of earlier processes.

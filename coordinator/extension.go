@@ -21,8 +21,8 @@ func leaveOut(ctx context.Context, record *sweep.SweepRecord, submission *sweep.
 		return submission, grid.Count(), nil
 	}
 	if record.Points() > mostCompared-grid.Count() {
-		return nil, 0, fmt.Errorf("it has %d points and the file %d, and at most %d are compared: submit the file as a "+
-			"sweep of its own; it reuses the results of equal trials", record.Points(), grid.Count(), mostCompared)
+		return nil, 0, fmt.Errorf("it has %d points and the file %d, and at most %d are compared: submit the file as "+
+			"a sweep of its own; it reuses the results of equal trials", record.Points(), grid.Count(), mostCompared)
 	}
 	known := make(map[sweep.Fingerprint]struct{}, record.Points())
 	for i := range record.Grids {

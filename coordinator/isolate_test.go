@@ -106,7 +106,7 @@ func (r *refusing) Requeue(ctx context.Context, trials []sweep.TrialID) (int64, 
 			return 0, err
 		}
 	}
-	return r.faulty.Store.Requeue(ctx, trials)
+	return r.Store.Requeue(ctx, trials)
 }
 
 // A sweep that the database does nothing for is paused with the reason, and the others go on.
@@ -198,10 +198,10 @@ func (d *deleting) before(about ...string) {
 		}
 	}
 	ctx := context.Background()
-	if _, err := d.Store.CancelTrials(ctx, d.victims[i]); err != nil {
+	if _, err := d.CancelTrials(ctx, d.victims[i]); err != nil {
 		return
 	}
-	if _, err := d.Store.DeleteSweep(ctx, d.victims[i]); err == nil {
+	if _, err := d.DeleteSweep(ctx, d.victims[i]); err == nil {
 		d.victims = slices.Delete(d.victims, i, i+1)
 		d.gone++
 	}

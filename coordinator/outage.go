@@ -86,8 +86,8 @@ func (a *outages) oldest(onePool bool) error {
 	return nil
 }
 
-// stalled returns the error with which an activity that affects all pools has failed for longer than a time, nil if there
-// is none. A full broker is as full for any other coordinator.
+// stalled returns the error with which an activity that affects all pools has failed for longer than a time, nil if
+// there is none. A full broker is as full for any other coordinator.
 func (a *outages) stalled(longer time.Duration) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -29,8 +29,8 @@ func (s *Submission) Check() (*Grid, error) {
 	}
 	for key, bytes := range s.Bytes {
 		if bytes < 0 {
-			return nil, fmt.Errorf("sweep %.40q: trials with %.100s need %d bytes: expected 0 or more", s.Spec.Name, key,
-				bytes)
+			return nil, fmt.Errorf("sweep %.40q: trials with %.100s need %d bytes: expected 0 or more", s.Spec.Name,
+				key, bytes)
 		}
 	}
 	grid, err := NewGrid(&s.Spec)
@@ -49,10 +49,11 @@ func (s *Submission) checkObjective() error {
 	}
 	switch {
 	case s.Spec.ByResults() && objective == "":
-		return fmt.Errorf("method: bayes, halving and race need the metric that is to be small or large, as in metric: " +
-			"{name: loss, goal: minimize}")
+		return fmt.Errorf("method: bayes, halving and race need the metric that is to be small or large, as in " +
+			"metric: {name: loss, goal: minimize}")
 	case len(s.Spec.Keep) > 0 && by == "":
-		return fmt.Errorf("keep needs the metric by which trials are the best, as in select: {by: loss, goal: minimize}")
+		return fmt.Errorf("keep needs the metric by which trials are the best, as in select: " +
+			"{by: loss, goal: minimize}")
 	case s.Spec.Stopping != nil && s.Spec.Stopping.Metric == "":
 		return fmt.Errorf("early_terminate needs the metric that is to be small or large, as in metric: {name: loss, " +
 			"goal: minimize}")
@@ -143,13 +144,13 @@ func (m *Median) check() error {
 func (h *Hyperband) check() error {
 	switch n := len(h.Bands); {
 	case !(h.Eta > 1) || math.IsInf(h.Eta, 0):
-		return fmt.Errorf("early_terminate: hyperband.eta is %v: expected a number above 1, as in 3: the best third passes",
-			h.Eta)
+		return fmt.Errorf("early_terminate: hyperband.eta is %v: expected a number above 1, as in 3: the best third "+
+			"passes", h.Eta)
 	case n == 0 || n > MostBands:
 		return fmt.Errorf("early_terminate: hyperband has %d bands: expected 1 to %d", n, MostBands)
 	case h.Bands[0] < 1 || h.Bands[n-1] > mostValues || !slices.IsSorted(h.Bands):
-		return fmt.Errorf("early_terminate: hyperband has bands of %d to %d values: expected ascending ones, from 1 to %d",
-			h.Bands[0], h.Bands[n-1], int64(mostValues))
+		return fmt.Errorf("early_terminate: hyperband has bands of %d to %d values: expected ascending ones, from 1 "+
+			"to %d", h.Bands[0], h.Bands[n-1], int64(mostValues))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("a fault of this program, please report it: %v, in %s", e.Value, strings.Join(e.Calls, " < "))
 }
 
-// Catch, as a deferred call, makes a panic the error of a function: a *PanicError. So a panic ends what panicked alone.
+// Catch makes, as a deferred call, a panic the error of a function: a *PanicError. So a panic ends what panicked alone.
 //
 //	func (s *server) answer(r *request) (err error) {
 //		defer sweep.Catch(&err)

@@ -96,7 +96,8 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 	case len(spec.Exclude) > 0:
 		return nil, fmt.Errorf("exclude %w", ErrExcluded)
 	case spec.Random.Replicated && len(spec.Axes[len(spec.Axes)-1].Parameters) > 1:
-		return nil, refused(spec.Axes[len(spec.Axes)-1].Parameters[0].Name, "is zipped, and replicates vary one parameter")
+		return nil, refused(spec.Axes[len(spec.Axes)-1].Parameters[0].Name,
+			"is zipped, and replicates vary one parameter")
 	}
 	s := &sampler{seed: uint64(spec.Random.Seed), order: order, conditions: map[string][]Match{}, replicates: 1}
 	for _, c := range spec.Conditions {

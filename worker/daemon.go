@@ -36,8 +36,8 @@ func NewDaemon(options Options) *Daemon {
 }
 
 // errCutOff is the error of a worker that ends while it cannot reach the server.
-var errCutOff = errors.New("the server is out of reach: the last messages have not been sent, and trials whose results " +
-	"were not reported run again")
+var errCutOff = errors.New("the server is out of reach: the last messages have not been sent, and trials whose " +
+	"results were not reported run again")
 
 // Run runs trials until ctx ends, which drains; see Worker.Run.
 func (d *Daemon) Run(ctx context.Context) (err error) {

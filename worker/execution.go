@@ -150,8 +150,8 @@ func (e *execution) run() error {
 	return v.broken
 }
 
-// conclude trains the trial and judges what came of it. A trial that has become suspect while its job waited is not trained:
-// the coordinator, which knows its losses, has it run alone if need be.
+// conclude trains the trial and judges what came of it. A trial that has become suspect while its job waited is not
+// trained: the coordinator, which knows its losses, has it run alone if need be.
 func (e *execution) conclude() verdict {
 	if e.delivery.Suspect() {
 		e.announce() // the execution before it is replaced

@@ -140,8 +140,8 @@ func (s *slot) prefetch(current *wire.Delivery) {
 		return
 	}
 	suits := func(d *wire.Delivery) bool {
-		return !d.Alone() && d.Requirement.Trainer == s.trainer && d.Script == nil && s.worker.offer.unmet(&d.Requirement) == "" &&
-			d.Continues == nil && !s.worker.hasCheckpoint(d)
+		return !d.Alone() && d.Requirement.Trainer == s.trainer && d.Script == nil &&
+			s.worker.offer.unmet(&d.Requirement) == "" && d.Continues == nil && !s.worker.hasCheckpoint(d)
 	}
 	if has == 0 && (!suits(current) || want == 0 || !trainer.Prefetch(s.worker.request(current))) {
 		return

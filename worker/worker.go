@@ -346,8 +346,8 @@ func (w *Worker) adopt(d *wire.Delivery) bool {
 	return false
 }
 
-// returnJobs returns jobs that have waited longer than a time to the queue. One that runs alone waits until the slots are
-// free, unless the worker ends: other workers may be as busy.
+// returnJobs returns jobs that have waited longer than a time to the queue. One that runs alone waits until the slots
+// are free, unless the worker ends: other workers may be as busy.
 func (w *Worker) returnJobs(b *backlog, longer time.Duration) {
 	for _, d := range b.remove(func(d *wire.Delivery, waited time.Duration) bool {
 		return waited > longer && (longer < 0 || !d.Alone())

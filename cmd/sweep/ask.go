@@ -121,7 +121,8 @@ func printEnded(ctx context.Context, results reader, id, by string, from, until 
 		}
 		if r := t.Result; r != nil {
 			line.Metrics, line.Error = r.Summary, r.Error
-			if value, ok := r.Summary[by]; ok && (t.State == sweep.Completed || t.State == sweep.Stopped) && !r.Diverged {
+			ended := t.State == sweep.Completed || t.State == sweep.Stopped
+			if value, ok := r.Summary[by]; ok && ended && !r.Diverged {
 				line.Value = &value
 			}
 		}

@@ -35,8 +35,9 @@ while no coordinator of the old database is running.
 
 You can run several coordinators: one is active and the others stand by. A standby
 takes over within five seconds when the active one exits, hangs, or loses NATS or the
-database, and within half a minute where the database answers slowly. If NATS or the database is unavailable, at the start or later, the
-coordinator waits for it. On SIGTERM it records the events that have arrived and exits.
+database, and within half a minute where the database answers slowly. If NATS or the
+database is unavailable, at the start or later, the coordinator waits for it. On SIGTERM
+it records the events that have arrived and exits.
 
 --ui serves the dashboard. Reading needs a token, except on one of this machine's own
 addresses: see "sweep ui" and "sweep token".

@@ -43,18 +43,7 @@ func lostArtifacts(ctx context.Context, results sweep.Reader, id string, store *
 		case store == nil || unchecked != nil || strings.HasPrefix(r.Location, own):
 			return nil
 		default:
-			err := store.Check(ctx, r, false)
-			gone, isLost := errors.AsType[*sweep.LostError](err)
-			damaged, isDamaged := errors.AsType[*sweep.DamagedError](err)
-			switch {
-			case err == nil:
-				return nil
-			case isLost:
-				a.Problem = gone.Problem
-			case isDamaged:
-				a.Problem = damaged.Problem + "; train it again, with --reuse=false, to have it made anew"
-			default:
-				unchecked = err
+			if a.Problem, unchecked = checkProblem(store.Check(ctx, r, false)); a.Problem == "" {
 				return nil
 			}
 		}
@@ -76,6 +65,17 @@ func lostArtifacts(ctx context.Context, results sweep.Reader, id string, store *
 		fmt.Fprintf(out, "warning: artifacts of reused results are not all verified: %v\n", unchecked)
 	}
 	return len(found), nil
+}
+
+// checkProblem says what a check found wrong with an artifact, or why it could not be checked.
+func checkProblem(err error) (problem string, unchecked error) {
+	if gone, ok := errors.AsType[*sweep.LostError](err); ok {
+		return gone.Problem, nil
+	}
+	if damaged, ok := errors.AsType[*sweep.DamagedError](err); ok {
+		return damaged.Problem + "; train it again, with --reuse=false, to have it made anew", nil
+	}
+	return "", err
 }
 
 // ofCompleted returns those of the artifacts whose trials completed.

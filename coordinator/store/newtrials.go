@@ -92,8 +92,8 @@ type source struct {
 }
 
 // reusable finds the first completed trial of each fingerprint, which an index
-// has by its beginning, whose curves were not removed, that left the artifacts of a list: $1 as JSON, $2 of them, and has marks
-// of a metric, $3, for the median. Those of a list $4 may have been dropped.
+// has by its beginning, whose curves were not removed, that left the artifacts of a list: $1 as JSON, $2 of them, and
+// has marks of a metric, $3, for the median. Those of a list $4 may have been dropped.
 const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s WHERE s.trial_no IN (
 	SELECT (SELECT t.trial_no FROM trials AS t
 		WHERE substr(t.fingerprint, 1, 16) = substr(v.fingerprint, 1, 16) AND t.fingerprint = v.fingerprint

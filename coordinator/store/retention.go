@@ -212,8 +212,8 @@ const noteCurves = `INSERT INTO pruned_curves (trial_no) SELECT v.trial_no FROM 
 		AND NOT EXISTS (SELECT 1 FROM trials AS h JOIN trials AS f ON f.trial_no = v.trial_no
 		WHERE h.source_no = v.trial_no AND h.sweep_no <> f.sweep_no) ON CONFLICT (trial_no) DO NOTHING`
 
-// prune runs statements over the trials of a sweep, as long as it has ended: one that notes what is to be removed, if it
-// is not empty, and those that remove it.
+// prune runs statements over the trials of a sweep, as long as it has ended: one that notes what is to be removed, if
+// it is not empty, and those that remove it.
 func (s *Store) prune(ctx context.Context, id string, number int64, note string, statements ...string) (removed int64,
 	err error) {
 	err = s.pages(ctx, "prune sweep "+id, number, nil, func(t *transaction, trials, _ []int64) {

@@ -249,7 +249,8 @@ func (s *Server) handle(do func(w http.ResponseWriter, r *http.Request) error) h
 }
 
 // guarded calls do, whose panic is an error of its request.
-func guarded(do func(w http.ResponseWriter, r *http.Request) error, w http.ResponseWriter, r *http.Request) (err error) {
+func guarded(do func(w http.ResponseWriter, r *http.Request) error, w http.ResponseWriter,
+	r *http.Request) (err error) {
 	defer sweep.Catch(&err)
 	return do(w, r)
 }

@@ -28,7 +28,8 @@ func (c *cluster) check(ctx context.Context, limit time.Duration, calm results, 
 	}
 	err := c.until(ctx, limit, func() error {
 		return c.none(ctx, "sweeps have not ended", `SELECT string_agg(s.name || ' ' || s.state || ' ' ||
-			(SELECT count(*) FROM trials AS t WHERE t.sweep_no = s.sweep_no AND t.state IN ('pending', 'queued', 'running'))
+			(SELECT count(*) FROM trials AS t WHERE t.sweep_no = s.sweep_no
+				AND t.state IN ('pending', 'queued', 'running'))
 			|| ' left', ', ') FROM sweeps AS s WHERE s.deleted_at IS NULL AND s.state NOT IN ('finished', 'cancelled')`)
 	})
 	done.rest = time.Since(mended)
@@ -37,15 +38,16 @@ func (c *cluster) check(ctx context.Context, limit time.Duration, calm results, 
 	}
 	c.note(err)
 	c.note(c.until(ctx, quietLimit, func() error {
-		return c.none(ctx, "executions run for ever", `SELECT string_agg(s.name || '/' || t.trial_index || ' (' || t.state ||
-			') on ' || e.worker, ', ') FROM executions AS e JOIN trials AS t USING (trial_no) JOIN sweeps AS s USING (sweep_no)
+		return c.none(ctx, "executions run for ever", `SELECT string_agg(s.name || '/' || t.trial_index || ' (' ||
+			t.state || ') on ' || e.worker, ', ')
+			FROM executions AS e JOIN trials AS t USING (trial_no) JOIN sweeps AS s USING (sweep_no)
 			WHERE e.outcome = 'running' AND s.deleted_at IS NULL`)
 	}))
 	c.note(c.until(ctx, quietLimit, func() error { return c.emptyStreams(ctx) }))
 	c.note(c.none(ctx, "results of repeated executions differ",
 		`SELECT nullif(count(*), 0)::text FROM reproducibility_faults`))
 	c.note(c.none(ctx, "events are in quarantine", `SELECT string_agg(DISTINCT error, ', ') FROM quarantine`))
-	got, err := c.programs.read(ctx, c.path("user"), c.database(postgresPort))
+	got, err := c.read(ctx, c.path("user"), c.database(postgresPort))
 	if c.note(err); err == nil {
 		if difference := got.differs(calm); difference != "" {
 			c.problem("%s", difference)

@@ -122,7 +122,7 @@ func newCluster(dir string, programs programs, port int, seed uint64) (*cluster,
 		}
 		name := "coordinator-" + coordinatorName(i)
 		c.coordinators[i] = c.newProcess(name, []string{"SWEEP_NATS=" + nats, "SWEEP_STORE=" + c.database(database)},
-			c.programs.sweep, "coordinator", "--ack-wait", "5s", "--lease", "10s", "--listen",
+			c.sweep, "coordinator", "--ack-wait", "5s", "--lease", "10s", "--listen",
 			c.address(firstHealthPort+i))
 	}
 	for i := range c.workers {
@@ -131,7 +131,7 @@ func newCluster(dir string, programs programs, port int, seed uint64) (*cluster,
 			nats = "nats://" + c.address(workerNATSPort)
 		}
 		name := fmt.Sprint("worker-", i+1)
-		c.workers[i] = c.newProcess(name, []string{"SWEEP_NATS=" + nats}, c.programs.sweep, "worker", "--name", name,
+		c.workers[i] = c.newProcess(name, []string{"SWEEP_NATS=" + nats}, c.sweep, "worker", "--name", name,
 			"--slots", "2", "--grace", grace.String(), "--script-dir", c.path("files"))
 	}
 	return c, nil
@@ -214,7 +214,7 @@ func (c *cluster) restart(p *process) {
 func (c *cluster) command(ctx context.Context, arguments ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.programs.sweep, arguments...)
+	cmd := exec.CommandContext(ctx, c.sweep, arguments...)
 	cmd.Env = environment(c.path("user"), "SWEEP_NATS=nats://"+c.address(natsPort))
 	cmd.Dir = c.path("files")
 	out, err := cmd.CombinedOutput()

@@ -85,7 +85,8 @@ func parse(arguments []string) (o options, err error) {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if o.parallel < 1 || o.port < 1024 || o.port+10*o.parallel > 65535 {
-		return o, fmt.Errorf("--port %d, --parallel %d: expected ports from 1024 to 65535, 10 for each", o.port, o.parallel)
+		return o, fmt.Errorf("--port %d, --parallel %d: expected ports from 1024 to 65535, 10 for each", o.port,
+			o.parallel)
 	}
 	return o, nil
 }

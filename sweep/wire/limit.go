@@ -119,7 +119,7 @@ func (c *heardConn) Write(p []byte) (int, error) {
 // explain adds to the error of a write what the server said before it closed the connection. nats.go reads nothing at
 // the same time. The caller has locked mu.
 func (c *heardConn) explain(err error) error {
-	_ = c.Conn.SetReadDeadline(time.Now().Add(lastWordWait)) // else what was read already must do
+	_ = c.SetReadDeadline(time.Now().Add(lastWordWait)) // else what was read already must do
 	rest, _ := io.ReadAll(io.LimitReader(c.Conn, longestGreeting))
 	c.hear(rest)
 	_, word, found := bytes.Cut(c.greeting, []byte("-ERR "))

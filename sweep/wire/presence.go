@@ -19,8 +19,8 @@ import (
 // WorkerState is the state of a worker.
 type WorkerState string
 
-// The states of a worker. A drained worker takes no jobs until it is resumed, one that is set aside until a probe of its
-// machine succeeds.
+// The states of a worker. A drained worker takes no jobs until it is resumed, one that is set aside until a probe of
+// its machine succeeds.
 const (
 	WorkerReady    WorkerState = "ready"
 	WorkerDraining WorkerState = "draining"

@@ -131,13 +131,13 @@ func (p *Program) bury() {
 }
 
 // buryAny removes those of the processes that have ended, and reports whether there was one.
-func buryAny(pids []int) (any bool) {
+func buryAny(pids []int) (found bool) {
 	for _, pid := range pids {
 		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); err != nil || got == pid {
-			any = true
+			found = true
 		}
 	}
-	return any
+	return found
 }
 
 // adopted returns the children of this process that it has not started. The caller has locked the

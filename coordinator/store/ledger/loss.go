@@ -34,8 +34,8 @@ func (l *Ledger) lose(event *sweep.Event, trial *Trial, limits func(*Trial) Limi
 	case trial.Losses >= limit && execution.Alone:
 		l.end(trial, &sweep.Result{
 			State: sweep.Failed,
-			Error: fmt.Sprintf("%d executions took their workers with them: %s; the last one ran nothing else", trial.Losses,
-				strings.Join(l.victims(trial), ", ")),
+			Error: fmt.Sprintf("%d executions took their workers with them: %s; the last one ran nothing else",
+				trial.Losses, strings.Join(l.victims(trial), ", ")),
 		}, l.now)
 	case runs:
 		trial.State = sweep.Pending
