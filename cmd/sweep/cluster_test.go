@@ -361,15 +361,15 @@ func TestClusterCommands(t *testing.T) {
 		{args: []string{"submit", refused}, code: exitUsage, stderr: []string{refused + ":3:"}},
 		{args: []string{"submit", small, "--watch"}, stdout: []string{"generated-cbf"},
 			stderr: []string{"small: 6 trials", "6 completed (0 reused"}},
-		{args: []string{"extend", "small", more}, stdout: []string{"added 6 trials"}},
-		{args: []string{"watch"}, stderr: []string{"12 completed (3 reused"}},
+		{args: []string{"extend", "small", more}, stdout: []string{"added 3 trials"}},
+		{args: []string{"watch"}, stderr: []string{"9 completed (0 reused"}},
 		{args: []string{"trials", "small", "--where", "lr=0.02"}, stdout: []string{"completed"}},
 		{args: []string{"trials", "small", "--limit", "1", "--json"}, stdout: []string{`"parameters":{`}},
 		{args: []string{"curves", "latest", "0"}, stdout: []string{"train_loss"}},
 		{args: []string{"curves", "latest", "99"}, code: exitNotFound, stderr: []string{"99"}},
 		{args: []string{"table", "ucr"}, stdout: []string{"generated-cbf"}},
 		{args: []string{"export"}, stdout: []string{"parameter.lr"}},
-		{args: []string{"sql", "SELECT count(*) AS n FROM results WHERE state = 'completed'"}, stdout: []string{"12"}},
+		{args: []string{"sql", "SELECT count(*) AS n FROM results WHERE state = 'completed'"}, stdout: []string{"9"}},
 		{args: []string{"sql", "DELETE FROM trials"}, code: exitFailure, stderr: []string{"that reads"}},
 		{args: []string{"sql", "SELECT model FROM results"}, code: exitFailure, stderr: []string{`"model"`, "--sweep NAME"}},
 		{args: []string{"sql", "SELECT * FROM t"}, code: exitFailure, stderr: []string{`"t"`, "--sweep NAME"}},
@@ -489,13 +489,13 @@ func TestManyTrialsWaiting(t *testing.T) {
 			still := func() bool { p := c.progress(id); return p.Queued == 0 && p.Running == 0 }
 			await(t, "some results", func() bool { return c.progress(id).Completed >= 50 })
 			ok("extend", id, more)
-			if p := c.progress(id); p.Total() != 10_020 {
+			if p := c.progress(id); p.Total() != 10_010 {
 				t.Errorf("after the extension %d trials", p.Total())
 			}
 			ok("pause", id)
 			await(t, "what runs to end", still)
 			before := c.progress(id)
-			if before.Pending == 0 || before.Pending != 10_020-before.Completed {
+			if before.Pending == 0 || before.Pending != 10_010-before.Completed {
 				t.Errorf("paused with %+v", before)
 			}
 			ok("resume", id)
@@ -506,14 +506,14 @@ func TestManyTrialsWaiting(t *testing.T) {
 				return strings.Contains(text, "busy-1") && !strings.Contains(text, id)
 			})
 			after := c.progress(id)
-			if after.Cancelled == 0 || after.Done() != 10_020 || after.Cancelled != 10_020-after.Completed {
+			if after.Cancelled == 0 || after.Done() != 10_010 || after.Cancelled != 10_010-after.Completed {
 				t.Errorf("cancelled with %+v", after)
 			}
 			if said := ok("retry", id); !strings.Contains(said, fmt.Sprint(after.Cancelled)) {
 				t.Errorf("%d trials were cancelled; retry says %s", after.Cancelled, said)
 			}
 			await(t, "results after the retry", func() bool { return c.progress(id).Completed > after.Completed+50 })
-			if p := c.progress(id); p.Total() != 10_020 || p.Failed != 0 || p.Faults != 0 {
+			if p := c.progress(id); p.Total() != 10_010 || p.Failed != 0 || p.Faults != 0 {
 				t.Errorf("after the retry %+v", p)
 			}
 		})

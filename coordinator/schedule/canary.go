@@ -45,8 +45,11 @@ func (s *State) hold() {
 				continue
 			}
 			most := int64(1)
-			if s.watch(sw, class) {
+			switch {
+			case s.watch(sw, class):
 				most = slots
+			case class.Unconfirmed > 0 && !s.discovered: // is there a worker whose trial would tell who is to blame?
+				most = 0
 			}
 			let := max(min(most-class.Queued-class.Running, free, class.Pending), 0)
 			free -= let

@@ -144,7 +144,14 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 	s.forgetSilent()
 	// An exclusive coordinator knows that its workers will come.
 	awaited := s.options.Exclusive && len(s.workers.byID) == 0
-	s.discovered = s.discovered || now.Sub(s.began) >= DiscoveryTime && !awaited
+	if !s.discovered && now.Sub(s.began) >= DiscoveryTime && !awaited {
+		s.discovered = true
+		for _, sw := range s.sweeps { // hold waited for it
+			if len(sw.Suspects) > 0 {
+				s.reassign(sw.Pool)
+			}
+		}
+	}
 	s.endBackoffs()
 	if now.Before(s.retry) {
 		return s.actions
