@@ -31,6 +31,7 @@ func lostArtifacts(ctx context.Context, results sweep.Reader, id string, store *
 	own := sweep.ArtifactPrefix(record.Pool, record.ID)
 	var found []*sweep.CheckedArtifact
 	var unchecked error
+	verify := store != nil
 	err = results.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id}, func(r *sweep.ArtifactRecord) error {
 		a := &sweep.CheckedArtifact{ArtifactRecord: *r, State: sweep.ArtifactMissing}
 		switch {
@@ -40,10 +41,11 @@ func lostArtifacts(ctx context.Context, results sweep.Reader, id string, store *
 			if !r.WasLost() {
 				return nil
 			}
-		case store == nil || unchecked != nil || strings.HasPrefix(r.Location, own):
+		case !verify || strings.HasPrefix(r.Location, own):
 			return nil
 		default:
-			if a.Problem, unchecked = checkProblem(store.Check(ctx, r, false)); a.Problem == "" {
+			a.Problem, unchecked = checkProblem(store.Check(ctx, r, false))
+			if verify = unchecked == nil; a.Problem == "" {
 				return nil
 			}
 		}
