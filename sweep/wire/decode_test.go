@@ -13,7 +13,7 @@ func FuzzDecodeJob(f *testing.F) {
 	f.Add("sweep.work.cpu.a.s1.0",
 		[]byte(
 			`{"version":2,"sweep":"s1","index":0,"requirement":{"trainer":"noop"},"pool":"cpu","parameters":{"a":1}}`))
-	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":4}`))
+	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":5}`))
 	f.Add("sweep.work", []byte(`[`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
 		job, err := decodeJob(subject, data)

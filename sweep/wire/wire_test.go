@@ -793,7 +793,7 @@ func TestNewerMessagesAreLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	for subject, data := range map[string]string{
-		"sweep.work.cpu.all.s1.0":  `{"version":4,"sweep":{"of":"another form"}}`,
+		"sweep.work.cpu.all.s1.0":  `{"version":5,"sweep":{"of":"another form"}}`,
 		"sweep.events.cpu.worker1": `{"version":4,"events":7}`,
 	} {
 		if _, err := js.Publish(t.Context(), subject, []byte(data)); err != nil {
@@ -803,7 +803,7 @@ func TestNewerMessagesAreLeft(t *testing.T) {
 	newer := consumer(t, w, "cpu")
 	eventually(t, "the newer job is refused", func() bool {
 		none(t, newer, 50*time.Millisecond)
-		return strings.Contains(log.String(), "of version 4")
+		return strings.Contains(log.String(), "of version 5")
 	})
 	c := events(t, w)
 	if batch, err := c.Fetch(t.Context(), 50*time.Millisecond); err != nil || len(batch.Events)+len(batch.Bad) != 0 {
