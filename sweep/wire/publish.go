@@ -30,7 +30,8 @@ func (w *Wire) Publish(ctx context.Context, pool, worker string, events ...sweep
 	if len(events) == 0 {
 		return errors.New("no event to publish")
 	}
-	data, err := w.encode(pool, events)
+	// The client does not tell the server's limit while it connects.
+	data, err := obey(ctx, func() ([]byte, error) { return w.encode(pool, events) })
 	if _, large := errors.AsType[*TooLargeError](err); large && !together(events) {
 		first, second := halves(events)
 		return errors.Join(w.Publish(ctx, pool, worker, first...), w.Publish(ctx, pool, worker, second...))

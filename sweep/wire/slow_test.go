@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 )
@@ -74,4 +77,33 @@ func TestObjectsOfASlowServer(t *testing.T) {
 		}
 		return err == nil // an answer may come even later
 	})
+}
+
+// What is sent to a server that accepts connections and says nothing ends with its context.
+func TestMuteServer(t *testing.T) {
+	t.Parallel()
+	server := wiretest.Run(t, wiretest.Options{Dir: t.TempDir(), Port: -1})
+	proxy := server.Proxy(t)
+	w, err := wire.New(proxy.Connect(t), wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Cut()
+	eventually(t, "the client connects again", func() bool { return proxy.Held() > 0 })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	go func() {
+		ended <- w.Publish(ctx, "cpu", "w", sweep.Event{Kind: sweep.EventStarted, Execution: "e",
+			TrialID: sweep.TrialID{Sweep: "s"}})
+	}()
+	go func() {
+		_, err := w.SendHeartbeat(ctx, wire.Heartbeat{WorkerStatus: wire.WorkerStatus{Name: "w", ID: "w", Pool: "cpu"}})
+		ended <- err
+	}()
+	cancel()
+	for range 2 {
+		if err := sweeptest.Receive(t, "the end of a message", ended); err == nil {
+			t.Error("a message was sent")
+		}
+	}
 }
