@@ -172,17 +172,19 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 
-	var helping sync.WaitGroup
+	// trying is what needs the machine alone, such as a trainer that is started, and ends; helping needs the server.
+	var trying, helping sync.WaitGroup
+	defer trying.Wait()
 	helpers, stopHelping := context.WithCancel(context.WithoutCancel(ctx))
 	defer w.leave(func() {
 		helping.Wait()
 		unsubscribe()
 	})
 	defer stopHelping()
-	w.offer.discover(pulling, &helping)
+	w.offer.discover(pulling, &trying)
 	helping.Go(func() { w.heartbeats.run(helpers) })
-	helping.Go(func() { w.watch(helpers, &helping) })
-	helping.Go(func() { w.mend(pulling) })
+	helping.Go(func() { w.watch(helpers, &helping, &trying) })
+	trying.Go(func() { w.mend(pulling) })
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
 	defer context.AfterFunc(running, w.reporter.takeAll)()
@@ -380,7 +382,7 @@ const (
 // watch checks the jobs here until ctx ends: every Renewal it tells the server that they are in
 // progress, it announces trials that take longer, stops those that use too much memory, and
 // returns jobs that wait too long.
-func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
+func (w *Worker) watch(ctx context.Context, helping, trying *sync.WaitGroup) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	renewed := time.Now()
@@ -404,7 +406,7 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 			}
 			w.reporter.each(w.inProgress)
 			w.spool.each(w.inProgress)
-			w.offer.retry(ctx, helping)
+			w.offer.retry(ctx, trying)
 		}
 		for e := range w.executions {
 			if due {
