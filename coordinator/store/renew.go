@@ -221,6 +221,11 @@ func (l *lead) keep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		select {
+		case <-l.ending: // while the last renewal took longer than a tick
+			return
+		default:
+		}
 	}
 }
 
