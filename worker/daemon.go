@@ -49,7 +49,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		d.mu.Lock()
 		last := d.last
 		d.mu.Unlock()
-		if last.leave(stop); last.cutOff.Load() {
+		if last.leave("the end of its services", stop); last.cutOff.Load() {
 			err = errors.Join(err, errCutOff)
 		}
 	}()

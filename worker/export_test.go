@@ -44,3 +44,9 @@ func (w *Worker) SetMachine(lacks func() error) { w.machine = lacks }
 
 // SetAside sets the worker aside as a coordinator does.
 func (w *Worker) SetAside(reason string, trial *wire.Job) { w.setAside(reason, trial) }
+
+// SetFarewell sets the time after which a worker that ends gives up what it does at the server.
+func (w *Worker) SetFarewell(d time.Duration) { w.farewell = d }
+
+// CutOff reports whether it has given something up.
+func (w *Worker) CutOff() bool { return w.cutOff.Load() }

@@ -72,8 +72,8 @@ type Worker struct {
 	machine func() error
 	// stopGrace is how long a trainer may take to stop a trial before it is ended.
 	stopGrace time.Duration
-	// announceAfter, reportTimeout, resultTimeout and longestWait are the constants, but in tests.
-	announceAfter, reportTimeout, resultTimeout, longestWait, probeTime time.Duration
+	// announceAfter, reportTimeout, resultTimeout, longestWait, probeTime and farewell are the constants, but in tests.
+	announceAfter, reportTimeout, resultTimeout, longestWait, probeTime, farewell time.Duration
 
 	slots    []*slot
 	offer    *offer
@@ -134,7 +134,8 @@ func New(options Options) *Worker {
 		log:    options.Logger.With("worker", options.Name),
 		health: newHealth(options.MachineFailures), stopGrace: stopGrace, announceAfter: announceAfter,
 		reportTimeout: reportTimeout, resultTimeout: resultTimeout, longestWait: longestWait, probeTime: probeTime,
-		backlog: newBacklog(options.Slots), metrics: newMetrics(), aside: newAside(),
+		farewell: farewell,
+		backlog:  newBacklog(options.Slots), metrics: newMetrics(), aside: newAside(),
 	}
 	w.machine = w.probeMachine
 	for i := range options.Slots {
@@ -176,7 +177,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var trying, helping sync.WaitGroup
 	defer trying.Wait()
 	helpers, stopHelping := context.WithCancel(context.WithoutCancel(ctx))
-	defer w.leave(func() {
+	defer w.leave("the last heartbeat", func() {
 		helping.Wait()
 		unsubscribe()
 	})
@@ -204,7 +205,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	stopped, reported := make(chan struct{}), make(chan struct{})
 	go func() {
-		w.leave(pullers.Wait)
+		<-pulling.Done()
+		w.leave("the last pull", pullers.Wait)
 		w.returnJobs(w.backlog, -1)
 		slots.Wait()
 		for _, s := range w.slots {
@@ -229,7 +231,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		if !within(w.resultTimeout, reported) {
 			w.cutOff.Store(true)
 			stopSending()
-			w.leave(func() { <-reported })
+			w.leave("the last events", func() { <-reported })
 		}
 	}
 	return errors.Join(failures...)
@@ -243,8 +245,8 @@ const (
 )
 
 // leave does something at the server when the worker ends, and does not wait for it for ever.
-func (w *Worker) leave(do func()) {
-	limit := farewell
+func (w *Worker) leave(what string, do func()) {
+	limit := w.farewell
 	if w.cutOff.Load() {
 		limit = lastFarewell
 	}
@@ -254,6 +256,7 @@ func (w *Worker) leave(do func()) {
 		do()
 	}()
 	if !within(limit, done) {
+		w.log.Warn("ending without an answer of the server", "to", what, "waited", limit)
 		w.cutOff.Store(true)
 	}
 }

@@ -1426,3 +1426,18 @@ func TestEndBeforeTheFirstJob(t *testing.T) {
 		t.Errorf("%d processes without a job", n)
 	}
 }
+
+// What bounds a worker's end does not begin before: one that runs for long still reaches the server.
+func TestWorkerThatRunsForLong(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, succeed)
+	r.adjust = func(w *worker.Worker) { w.SetFarewell(time.Nanosecond) }
+	w := r.start(worker.Options{})
+	for i := range int64(3) {
+		r.publish(job(i))
+		r.result(i)
+	}
+	if w.CutOff() {
+		t.Error("the worker counts as cut off while it runs")
+	}
+}
