@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +215,62 @@ func anchors(text string) map[string]bool {
 		names[regexp.MustCompile(`[^\p{L}\p{N}_-]`).ReplaceAllString(name, "")] = true
 	}
 	return names
+}
+
+// Each paragraph, list item and row of a table on that page names a test that exists.
+func TestGuarantees(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := testCode(t)
+	_, body, _ := strings.Cut(string(text), "\n\n## ")
+	body = "## " + body
+	for row := range strings.SplitSeq(regexp.MustCompile(`\n(- |\|)`).ReplaceAllString(body, "\n\n$1"), "\n\n") {
+		row = strings.TrimSpace(regexp.MustCompile(`(?m)^#+ .*$`).ReplaceAllString(row, ""))
+		tests := regexp.MustCompile("`(Test\\w+(?:/\\w+)*)`").FindAllStringSubmatch(row, -1)
+		introduces := row == "" || strings.HasSuffix(row, ":") || strings.HasSuffix(row, "| tests |") ||
+			strings.HasPrefix(row, "| --- |")
+		if len(tests) == 0 && !introduces {
+			t.Errorf("no test is named of %q", row)
+		}
+		for _, test := range tests {
+			for i, part := range strings.Split(test[1], "/") {
+				defined := "\nfunc " + part + "("
+				if i > 0 {
+					defined = strconv.Quote(part)
+				}
+				if !strings.Contains(code, defined) {
+					t.Errorf("there is no test %s", test[1])
+				}
+			}
+		}
+	}
+}
+
+// testCode is the code of all tests.
+func testCode(t *testing.T) string {
+	t.Helper()
+	var code strings.Builder
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.Name() == "node_modules" {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/storetest/") && strings.HasSuffix(path, ".go") {
+			text, err := os.ReadFile(path)
+			code.Write(text)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code.String()
 }
 
 // Links between pages lead to a file and a heading that there are, README.md leads to the index, and the index to
