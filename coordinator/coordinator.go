@@ -65,8 +65,9 @@ type Options struct {
 	// Adopt moves the broker's streams to this cluster if they belong to another.
 	Adopt bool
 	// Window is how many jobs wait for the workers of a pool, besides one or two for each
-	// slot; DefaultWindow if 0. The pool's queues share it by slots. It bounds the jobs at
-	// the broker, not how fast priority, pause and cancel act.
+	// slot; DefaultWindow if 0, and up to windowGrowth times as many while trials are short. The
+	// pool's queues share it by slots. It bounds the jobs at the broker, not how fast priority,
+	// pause and cancel act.
 	Window int
 	// Page is how many trial rows are written at once; DefaultPage if 0.
 	Page int
@@ -89,6 +90,9 @@ const (
 	DefaultPage   = 1000
 	DefaultLease  = 35 * time.Second
 )
+
+// windowGrowth is how much larger than Options.Window a pool's window becomes while its trials are short.
+const windowGrowth = 4
 
 // Coordinator runs the sweeps of a store.
 type Coordinator struct {
@@ -175,7 +179,7 @@ func New(options Options) *Coordinator {
 		ended:   make(chan struct{}),
 		turn:    make(chan struct{}, 1),
 		plan: schedule.New(schedule.Options{
-			Window: int64(options.Window), Page: int64(options.Page), Exclusive: options.Exclusive,
+			Window: int64(options.Window), MaxWindow: windowGrowth * int64(options.Window), Page: int64(options.Page), Exclusive: options.Exclusive,
 			Heartbeat: wire.HeartbeatInterval, Silence: wire.HeartbeatTimeout,
 		}),
 		lost:     make(chan struct{}, 1),

@@ -226,8 +226,9 @@ func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	d.dashboard.addFlags(f, "")
 	f.DurationVar(&d.lease, "lease", coordinator.DefaultLease, "how long a trial whose job is lost may be silent "+
 		"before it is queued again")
-	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "maximum number of jobs waiting in NATS for the workers "+
-		"of a pool, divided among their queues by slots, in addition to one or two per slot")
+	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "number of jobs waiting in NATS for the workers of a "+
+		"pool, divided among their queues by slots, in addition to one or two per slot; up to four times as many while "+
+		"trials are short")
 	f.IntVar(&d.replicas, "replicas", 1, "replicas of new streams, in a cluster of NATS servers")
 }
 

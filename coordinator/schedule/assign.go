@@ -60,7 +60,7 @@ type vacancy struct {
 func (s *State) vacancies() (list []*vacancy) {
 	slots := s.poolSlots()
 	for q, state := range s.queues {
-		places := s.places(state, slots[q.Pool])
+		places := s.places(q.Pool, state, slots[q.Pool])
 		// A batch of one costs as much as a large one.
 		room := places - state.total
 		if room > 0 && room >= places/4 && s.underway[q.Pool] == 0 && !s.backsOff(q.Pool) {

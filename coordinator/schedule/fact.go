@@ -139,6 +139,7 @@ func (f Heard) apply(s *State) {
 		s.stale[id.Sweep] = true
 		if sw := s.sweeps[id.Sweep]; sw != nil {
 			delete(s.rebalanced, sw.Pool)
+			s.leave(sw.Pool)
 		}
 	}
 }

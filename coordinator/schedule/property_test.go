@@ -20,7 +20,7 @@ import (
 // why they wait; and the facts, told again, lead to the same decisions.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(rapid.IntRange(1, 8).Draw(t, "window"), rapid.IntRange(1, 12).Draw(t, "page"), false)
+		w := newWorld(rapid.IntRange(1, 8).Draw(t, "window"), rapid.IntRange(0, 20).Draw(t, "largest window"), rapid.IntRange(1, 12).Draw(t, "page"), false)
 		w.draw = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "class") }
 		w.judges = rapid.Bool().Draw(t, "judges")
 		t.Repeat(w.events())
@@ -233,7 +233,7 @@ func (w *world) replay(t *rapid.T) {
 // A trial that was given back is dispatched again before the state hears of that, and while a worker still
 // has its old job. It starts when that job is acknowledged.
 func TestLateRelease(t *testing.T) {
-	w := newWorld(4, 4, false)
+	w := newWorld(4, 0, 4, false)
 	w.sweeps["a"] = &sweep.Backlog{Sweep: "a", Pool: "cpu", State: sweep.SweepActive, Grids: 1, Unwritten: 1}
 	w.classes["a"] = []string{"t"}
 	w.join("w", "cpu", 2, "t")
@@ -258,7 +258,7 @@ func TestLateRelease(t *testing.T) {
 // each kind gets jobs for all of its slots and some to go on with.
 func TestWindowIsThePools(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(rapid.IntRange(0, 200).Draw(t, "window"), 5000, false)
+		w := newWorld(rapid.IntRange(0, 200).Draw(t, "window"), 0, 5000, false)
 		w.sweeps["a"] = &sweep.Backlog{Sweep: "a", Pool: "cpu", State: sweep.SweepActive, Grids: 1}
 		w.classes["a"] = []string{"t"}
 		slots := rapid.SliceOfN(rapid.IntRange(1, 8), 1, 40).Draw(t, "slots")

@@ -183,14 +183,15 @@ func (q *queueState) meets(class *sweep.ClassBacklog) bool {
 	return q.offer != nil && q.offer.Meets(&class.Requirement)
 }
 
-// places returns how many jobs a queue may hold: one for each slot, and its share by slots of the
+// places returns how many jobs a queue of a pool may hold: one for each slot, and its share by slots of the
 // pool's window. The share is at least one more for each slot, if the window is that large. The
 // jobs of a pool at the broker therefore do not grow with the number of its queues.
-func (s *State) places(q *queueState, poolSlots int64) int64 {
+func (s *State) places(pool string, q *queueState, poolSlots int64) int64 {
 	if q.offer == nil {
 		return 0
 	}
-	return q.slots + max(s.options.Window*q.slots/max(poolSlots, 1), min(q.slots, s.options.Window))
+	window := s.window(pool)
+	return q.slots + max(window*q.slots/max(poolSlots, 1), min(q.slots, window))
 }
 
 // poolSlots counts the slots of each pool's workers.

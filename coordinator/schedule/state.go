@@ -47,9 +47,9 @@ const (
 
 // Options are the settings of a State.
 type Options struct {
-	// Window is how many jobs wait in a pool's queues besides one for each slot. Page is
-	// how many trial rows one action writes.
-	Window, Page int64
+	// Window is how many jobs wait in a pool's queues besides one for each slot, MaxWindow how many if trials are
+	// short. Page is how many trial rows one action writes.
+	Window, MaxWindow, Page int64
 	// Exclusive means that all workers belong to this process: they end shortly before it
 	// does, and nobody needs to start another.
 	Exclusive bool
@@ -110,6 +110,8 @@ type State struct {
 	underway map[string]int
 	// backoffs are the pools with a failing queue.
 	backoffs map[string]*backoff
+	// rates are those of the pools whose jobs left their queues.
+	rates map[string]*rate
 	// trouble means that the database failed or the lease expired: there are no actions
 	// before retry. It is over when a cycle completes.
 	trouble bool
@@ -126,7 +128,7 @@ func New(options Options) *State {
 		sweeps: map[string]*sweepState{}, workers: newWorkers(), queues: map[Queue]*queueState{},
 		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
 		written: map[string]bool{}, rebalanced: map[string]time.Time{}, underway: map[string]int{},
-		backoffs: map[string]*backoff{}, asked: map[string]asked{},
+		backoffs: map[string]*backoff{}, asked: map[string]asked{}, rates: map[string]*rate{},
 	}
 }
 
@@ -141,6 +143,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 	for _, f := range facts {
 		f.apply(s)
 	}
+	s.measure()
 	s.forgetSilent()
 	// An exclusive coordinator knows that its workers will come.
 	awaited := s.options.Exclusive && len(s.workers.byID) == 0

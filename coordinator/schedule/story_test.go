@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 // schedule decides.
 //
 //	start window=N page=N [exclusive]           a coordinator starts
+//	                                            … [max=N]: the window of short trials
 //	                                            … [judges]: failures may be unconfirmed
 //	sweep ID [pool=P] [priority=N] [unwritten=N] [classes=T,U] [TRAINER=PENDING[+RUNNING]]…
 //	                                            … [budget=TRIALS] [hours=N] [shared]: a budget
@@ -88,7 +89,7 @@ func tellStory(t *testing.T, text string) string {
 			}
 			if fields[0] == "start" {
 				o := options(fields[1:])
-				w = newWorld(o.number(t, "window", 10), o.number(t, "page", 100), o["exclusive"] != nil)
+				w = newWorld(o.number(t, "window", 10), o.number(t, "max", 0), o.number(t, "page", 100), o["exclusive"] != nil)
 				w.judges = o["judges"] != nil
 				continue
 			}

@@ -109,7 +109,7 @@ func (s *State) write() bool {
 			continue
 		}
 		runnable, _ := s.pending(sw)
-		if runnable-sw.withheld() < s.options.Window+slots[sw.Pool] && s.writable(sw) {
+		if runnable-sw.withheld() < s.window(sw.Pool)+slots[sw.Pool] && s.writable(sw) {
 			s.do(Write{sw.Sweep, sw.Classes})
 			return true
 		}

@@ -120,8 +120,8 @@ type hand struct {
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func newWorld(window, page int, exclusive bool) *world {
-	options := Options{Window: int64(window), Page: int64(page), Exclusive: exclusive, Heartbeat: 5 * time.Second,
+func newWorld(window, largest, page int, exclusive bool) *world {
+	options := Options{Window: int64(window), MaxWindow: int64(largest), Page: int64(page), Exclusive: exclusive, Heartbeat: 5 * time.Second,
 		Silence: 20 * time.Second}
 	w := &world{
 		options: options, state: New(options),
@@ -599,7 +599,7 @@ func (w *world) publish(q Queue, ids []sweep.TrialID) Fact {
 // check verifies what must hold after every step.
 func (w *world) check() {
 	for q, state := range w.state.queues {
-		if slots := w.state.poolSlots()[q.Pool]; state.offer != nil && state.total > w.state.places(state, slots) &&
+		if slots := w.state.poolSlots()[q.Pool]; state.offer != nil && state.total > w.state.places(q.Pool, state, slots) &&
 			state.slots >= state.total {
 			w.fail("the window bounds what waits", "%d jobs in queue %s of %d slots", state.total,
 				w.names[q], state.slots)
