@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"sweep/coordinator/store/database"
@@ -178,7 +179,9 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 	if reused {
 		p.tried(deltas)
 		first, last := p.trials[0].Index, p.trials[len(p.trials)-1].Index
-		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+qualified("o", outcomeColumns)+`
+		// What an earlier sweep found unusual, such as a metric that it lacks, means nothing in this one.
+		copied := strings.Replace(qualified("o", outcomeColumns), "o.error", "''", 1)
+		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+copied+`
 			FROM trials AS t JOIN outcomes AS o ON o.trial_no = t.source_no
 			WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3`, p.number, first, last)
 		entries := p.entries(p.number,

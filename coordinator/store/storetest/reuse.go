@@ -13,7 +13,8 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.create("s1", 4, 4)
 		f.complete(trialID("s1", 0), completed(1, "a"))
 		f.complete(trialID("s1", 1), &sweep.Result{State: sweep.Failed, Error: "no"})
-		f.complete(trialID("s1", 2), &sweep.Result{State: sweep.Completed, Diverged: true, Digest: "d"})
+		f.complete(trialID("s1", 2), &sweep.Result{State: sweep.Completed, Diverged: true, Digest: "d",
+			Error: "the sweep's metric loss was never logged"})
 		page := func(id string) []sweep.Trial {
 			p := trials(id, 0, 4)
 			for i, old := range trials("s1", 0, 4) {
@@ -39,7 +40,7 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if !reflect.DeepEqual(curves, completed(1, "a").Curves) {
 			t.Errorf("%+v", curves)
 		}
-		if got := f.trial(trialID("s2", 2)); !got.Result.Diverged {
+		if got := f.trial(trialID("s2", 2)); !got.Result.Diverged || got.Result.Error != "" {
 			t.Errorf("%+v", got.Result)
 		}
 		rows := f.rows(
