@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -152,7 +153,7 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 				row = append(row, "")
 			}
 		}
-		row = append(row, fmt.Sprint(r.BestEpoch), fmt.Sprint(r.ParameterCount), fmt.Sprint(r.Seconds), r.KernelLevel,
+		row = append(row, known(float64(r.BestEpoch)), known(float64(r.ParameterCount)), known(r.Seconds), r.KernelLevel,
 			string(t.Fingerprint), timeText(t.StartedAt), timeText(t.FinishedAt), r.Error, t.RunName,
 			t.RunGroup, t.Notes, strings.Join(t.Tags, ","))
 		return w.Write(row)
@@ -165,6 +166,14 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		return fmt.Errorf("export: %w", err)
 	}
 	return nil
+}
+
+// known is a number of a result, nothing if the trainer does not report it.
+func known(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 func timeText(t time.Time) string {

@@ -222,7 +222,7 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 			fmt.Fprintf(w, "%s\t%.6g\n", name, r.Summary[name])
 		}
 		fmt.Fprintf(w, "best_epoch\t%s\nparameter_count\t%s\nflops\t%s\nseconds\t%.4g\n", reportedText(r.BestEpoch),
-			reportedText(r.ParameterCount), flopsText(r.Flops), r.Seconds)
+			reportedText(r.ParameterCount), costText(r.Flops), r.Seconds)
 		if r.WeightsDigest != "" {
 			fmt.Fprintf(w, "weights_digest\t%s\n", r.WeightsDigest)
 		}
@@ -256,8 +256,8 @@ func reportedText(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// flopsText is the cost of a trial, "none" if its trainer does not estimate it.
-func flopsText(n float64) string {
+// costText is what a trial cost, in operations or seconds, "none" if its trainer does not report it.
+func costText(n float64) string {
 	if n == 0 {
 		return "none"
 	}

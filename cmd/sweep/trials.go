@@ -399,8 +399,8 @@ var trialColumns = map[string]func(t *sweep.TrialRecord) any{
 
 // resultColumns are those of trials that have a result.
 var resultColumns = map[string]func(r *sweep.Result) any{
-	"seconds":         func(r *sweep.Result) any { return fmt.Sprintf("%.3g", r.Seconds) },
-	"flops":           func(r *sweep.Result) any { return flopsText(r.Flops) },
+	"seconds":         func(r *sweep.Result) any { return costText(r.Seconds) },
+	"flops":           func(r *sweep.Result) any { return costText(r.Flops) },
 	"best_epoch":      func(r *sweep.Result) any { return reportedText(r.BestEpoch) },
 	"parameter_count": func(r *sweep.Result) any { return reportedText(r.ParameterCount) },
 	"kernel_level":    func(r *sweep.Result) any { return r.KernelLevel },
