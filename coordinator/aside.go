@@ -12,7 +12,7 @@ import (
 const asideWait = 3 * time.Second
 
 // standAside tells a worker to take no jobs until it completes a trial that is known to be good, and waits until it
-// says so. good is that trial, nil if there is none.
+// confirms it. good is that trial, nil if there is none.
 func (c *Coordinator) standAside(ctx context.Context, a schedule.Aside, good *wire.Job) {
 	c.log.Warn("setting a worker aside: others complete the trials that fail there", "worker", a.Name, "sweep", a.Sweep)
 	l := &c.workers

@@ -24,7 +24,7 @@ const (
 	pullWait = time.Second
 	// leastLostDelay is the time until the second attempt to open a queue that does not exist. It
 	// doubles up to lostDelay: a new worker looks before the coordinator has created the queue. If it
-	// is not there within lostPatience, the log says so.
+	// is not there within lostPatience, that is logged.
 	leastLostDelay = 10 * time.Millisecond
 	lostDelay      = 500 * time.Millisecond
 	lostPatience   = 5 * time.Second

@@ -152,7 +152,7 @@ func (l *Ledger) LoadDoubt(id sweep.TrialID, d Doubt) {
 }
 
 // confirm has the unconfirmed failures of a class count that fit. Stored ones are added to the errors in a row, before
-// the trial that ended last, if inRow says so: otherwise that one has completed.
+// the trial that ended last, if inRow is set: otherwise that one has completed.
 func (l *Ledger) confirm(class Class, fits func(*Doubt) bool, inRow bool) {
 	var before []*Trial
 	count := func(d *Doubt) {
