@@ -1,6 +1,6 @@
 # make test   everything that must hold, installing what it needs
 # make race   the tests that can find races, under the race detector
-# make chaos  every promise of survival, in all orders and many times: an hour
+# make chaos  every promise of survival, in all ways and many times: an hour
 # make chaos-cluster  a whole cluster whose parts fail at random; SEEDS=1-200 runs so many
 # make lint   vet, golangci-lint, generated code up to date
 # make lint-web  the dashboard's modules: format, rules, types
@@ -42,7 +42,7 @@ race:
 CHAOS ?= 1-10
 chaos:
 	./.ci/install
-	SWEEP_TEST_SEED=$(CHAOS) SWEEP_TEST_KILLS=20 SWEEP_TEST_TAKEOVERS=20 $(GO) test -v -count=1 -timeout 3h -run 'TestKilled|TestRollingUpgrade|TestStandbyTakesOver' ./cmd/sweep
+	SWEEP_TEST_SEED=$(CHAOS) SWEEP_TEST_KILLS=20 SWEEP_TEST_TAKEOVERS=20 $(GO) test -v -count=1 -timeout 3h -run 'TestKilled|TestStandbyTakesOver' ./cmd/sweep
 
 # Each seed takes a minute, most of which is waiting: several run at a time, and a seed's processes need about half a core.
 SEEDS ?= 1-5

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"sweep/coordinator/store"
+	"sweep/coordinator/store/storetest"
 	"sweep/sweep"
 	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
@@ -58,8 +59,9 @@ func newBenchOf(t testing.TB, options wiretest.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, server: server, dir: dir, conn: conn, wire: w, address: "sqlite:" +
-		filepath.Join(t.TempDir(), "sweep.db")}
+	path := filepath.Join(t.TempDir(), "sweep.db")
+	storetest.WithSchema(t, path)
+	b := &bench{t: t, server: server, dir: dir, conn: conn, wire: w, address: "sqlite:" + path}
 	b.use(b.address)
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"sweep/coordinator/store"
+	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
 	"sweep/sweep/sweeptest"
@@ -44,9 +45,7 @@ type cluster struct {
 
 // part is one process of a cluster, by a name that its successors keep.
 type part struct {
-	args []string
-	// binary is another version of the program, "" for this one.
-	binary string
+	args   []string
 	cmd    *exec.Cmd
 	log    syncBuffer
 	exited chan struct{}
@@ -97,16 +96,7 @@ func (c *cluster) program(home string, args ...string) *exec.Cmd {
 // start starts a part of the cluster.
 func (c *cluster) start(name string, args ...string) {
 	c.t.Helper()
-	c.startAs("", name, args...)
-}
-
-// startAs starts a part of the cluster with another version of the program.
-func (c *cluster) startAs(binary, name string, args ...string) {
-	c.t.Helper()
 	cmd := c.program(filepath.Join(c.dir, name), args...)
-	if binary != "" {
-		cmd.Path, cmd.Args[0] = binary, binary
-	}
 	if args[0] == "coordinator" {
 		cmd.Env = append(cmd.Env, "SWEEP_STORE="+c.url)
 	}
@@ -115,7 +105,7 @@ func (c *cluster) startAs(binary, name string, args ...string) {
 		p = &part{}
 		c.parts[name] = p
 	}
-	p.args, p.binary, p.cmd, p.exited = args, binary, cmd, make(chan struct{})
+	p.args, p.cmd, p.exited = args, cmd, make(chan struct{})
 	cmd.Stderr = &p.log
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
@@ -137,7 +127,7 @@ func (c *cluster) kill(name string) {
 // again starts a part that was killed, as it was started first.
 func (c *cluster) again(name string) {
 	c.t.Helper()
-	c.startAs(c.parts[name].binary, name, c.parts[name].args...)
+	c.start(name, c.parts[name].args...)
 }
 
 // terminate asks a part to end and returns its exit code.
@@ -203,6 +193,29 @@ func (c *cluster) progress(id string) sweep.Progress {
 		return sweep.Progress{}
 	}
 	return p
+}
+
+// counter returns a function that counts something in the database past the
+// coordinator; -1 while that cannot be done.
+func (c *cluster) counter() func(text string, args ...any) int64 {
+	c.t.Helper()
+	s, err := store.Connect(c.t.Context(), c.url)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = s.Close() })
+	return func(text string, args ...any) int64 {
+		ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+		defer cancel()
+		n := int64(-1)
+		err := s.(*store.Store).Database().View(ctx, func(tx database.Tx) error {
+			return tx.Query(ctx, func(row database.Row) error { return row.Scan(&n) }, text, args...)
+		})
+		if err != nil {
+			return -1
+		}
+		return n
+	}
 }
 
 // patience bounds every wait.
@@ -398,7 +411,8 @@ func TestClusterCommands(t *testing.T) {
 		{args: []string{"delete", "endless"}, stdout: []string{"is deleted"}},
 		{args: []string{"delete", "endless"}, code: exitNotFound},
 		{args: []string{"prune", "--older", "0s"}, stdout: []string{"records of executions"}},
-		{args: []string{"migrate"}, stdout: []string{"up to date"}},
+		{args: []string{"migrate"}, stdout: []string{"up to date", "no coordinator leads it"}},
+		{args: []string{"migrate", "--store", c.url}, stdout: []string{"led by sweep coordinator on "}},
 		{args: []string{"config"}, stdout: []string{"environment SWEEP_NATS", "nats://" + c.nats}},
 		{args: []string{"worker", "--slots", "0"}, code: exitUsage, stderr: []string{"--slots"}},
 	}...)

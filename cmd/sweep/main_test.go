@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"sweep/coordinator/store/storetest"
 	"sweep/sweep/report"
 	"sweep/sweep/safetensors"
 )
@@ -30,9 +31,7 @@ func TestMain(m *testing.M) {
 	if trainer || os.Getenv(asProgram) != "" {
 		main()
 	}
-	code := m.Run()
-	_ = os.RemoveAll(older) // nothing if it was not built
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // fullOnly leaves a test out under -short, with which the race detector looks at the
@@ -45,12 +44,16 @@ func fullOnly(t *testing.T) {
 	}
 }
 
-// program returns a command line of the program with its own home directory.
+// program returns a command line of the program with its own home directory. An empty one gets a database with the
+// schema, which each would make anew otherwise; one that is not there yet does not.
 func program(t testing.TB, home string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(home); err == nil && home != "" && len(entries) == 0 {
+		storetest.WithSchema(t, filepath.Join(home, "sweep.db"))
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), asProgram+"=1", "SWEEP_HOME="+home, "SWEEP_STORE=", "SWEEP_DATA=",

@@ -83,21 +83,23 @@ parameters:
 }
 
 // A search by results has the same trials and results, whose digests stand for their parameters, on one slot and
-// on sixteen, on both databases, with every process killed three times, and in the order before a deadline. So has a
-// sweep that stops trials early, with the same reasons.
+// on eight, on both databases, with every process killed, and in the order before a deadline. So has a sweep that
+// stops trials early, with the same reasons. "make chaos" kills three times, else each database has one moment of
+// its own.
 func TestKilledSearchGoesOn(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
+	server := postgrestest.Start(t)
 	for name := range searches {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			killSearch(t, name)
+			killSearch(t, server, name)
 		})
 	}
 }
 
 // killSearch runs a search in peace, and with kills.
-func killSearch(t *testing.T, name string) {
+func killSearch(t *testing.T, server *postgrestest.Server, name string) {
 	search := searches[name]
 	file := write(t, t.TempDir(), "search.yaml", "name: search\ntrainer: noop\nmetric: {name: value, goal: minimize}"+
 		search.text)
@@ -129,16 +131,19 @@ func killSearch(t *testing.T, name string) {
 		completed < 8 {
 		t.Fatalf("%d trials are completed, %d skipped and %d stopped:\n%s", completed, skipped, stopped, want)
 	}
-	for slots, database := range map[string]string{"1": "", "16": postgrestest.Start(t).Database(t)} {
-		home := t.TempDir()
+	for slots, database := range map[string]string{"1": "", "8": server.Database(t)} {
+		home, moments := t.TempDir(), search.ended[1:2]
 		if database == "" {
-			database = "sqlite:" + home + "/sweep.db"
+			database, moments = "sqlite:"+home+"/sweep.db", search.ended[2:]
+		}
+		if chaos() {
+			moments = search.ended
 		}
 		results, err := store.Open(t.Context(), database)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, ended := range search.ended { // in the first three generations
+		for _, ended := range moments { // in the first three generations
 			cmd, _ := start(t, home, "run", file, "--slots", slots, "--store", database)
 			waitFor(t, cmd, fmt.Sprint(ended, " results"), func() bool {
 				record, err := results.Sweep(t.Context(), "")

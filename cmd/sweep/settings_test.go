@@ -26,6 +26,7 @@ func TestStateIsPrivate(t *testing.T) {
 			if err := os.Mkdir(home, existing); err != nil {
 				t.Fatal(err)
 			}
+			write(t, home, "notes.txt", "") // program gives an empty one a database
 		}
 		if _, stderr, code := output(t, home, "run", write(t, base, "valley.yaml", agentFile)); code != 0 {
 			t.Fatal(stderr)

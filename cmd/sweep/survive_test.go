@@ -32,7 +32,7 @@ parameters:
   dataset: {value: generated-cbf}
   model: {values: [rnn, lstm, ornn, spectral-rnn]}
   lr: {values: [0.003, 0.01]}
-  epochs: {value: ` + shortEpochs + `}
+  epochs: {value: 150}
 `
 
 // shortCount is how many trials the short sweep has.

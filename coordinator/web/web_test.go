@@ -22,6 +22,7 @@ import (
 	"sweep/coordinator"
 	"sweep/coordinator/store"
 	"sweep/coordinator/store/postgres/postgrestest"
+	"sweep/coordinator/store/storetest"
 	"sweep/coordinator/web"
 	"sweep/sweep"
 	"sweep/sweep/artifact"
@@ -158,6 +159,9 @@ func begin(t testing.TB, results sweep.Store, id, name string, points, n int64,
 
 func newFixture(t testing.TB, address string, closed bool) *fixture {
 	t.Helper()
+	if !strings.HasPrefix(address, "postgres") {
+		storetest.WithSchema(t, address)
+	}
 	results, err := store.Open(context.Background(), address)
 	if err != nil {
 		t.Fatal(err)
