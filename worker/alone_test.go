@@ -9,6 +9,8 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/sweeptest"
+	"sweep/sweep/wire"
+	"sweep/sweep/wire/wiretest"
 	"sweep/worker"
 )
 
@@ -72,38 +74,63 @@ func TestSuspectTrialRunsAlone(t *testing.T) {
 	r.queueEmpties()
 }
 
-// A job that is delivered again so often that its trial may be suspect goes back to the coordinator, uncharged.
+// takeJobs has somebody else take jobs, and does with each what it likes.
+func (r *rig) takeJobs(n int, do func(d *wire.Delivery) error) {
+	r.t.Helper()
+	queue, err := r.wire.Jobs(r.queueName())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer queue.Close()
+	if err := queue.Request(n); err != nil {
+		r.t.Fatal(err)
+	}
+	for n > 0 {
+		d, err := queue.Next(r.t.Context(), patience)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if d == nil {
+			continue
+		}
+		if err := do(d); err != nil {
+			r.t.Fatal(err)
+		}
+		n--
+	}
+}
+
+// A job of which nobody heard any more so often that its trial may be suspect goes back to the coordinator, uncharged.
 func TestRedeliveredSuspect(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
-		return outcome(request), nil
-	})
+	r := rigOn(t, openWireOf(t, wiretest.Start(t), 3*time.Second), succeed)
 	again := job(0)
 	again.Limits.Losses = 1
 	r.publish(again, job(1))
-	queue, err := r.wire.Jobs(r.queueName())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := queue.Request(2); err != nil {
-		t.Fatal(err)
-	}
-	for n := 0; n < 2; {
-		d, err := queue.Next(t.Context(), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d != nil && d.NakWithDelay(time.Millisecond) == nil {
-			n++
-		}
-	}
-	queue.Close()
+	r.takeJobs(2, func(*wire.Delivery) error { return nil })
 	r.start(worker.Options{Slots: 2})
 	if release := r.release(0, 1); release.Charged || len(r.of(sweep.EventStarted, 0)) != 1 {
 		t.Errorf("%+v, %s", release, r.story())
 	}
 	if result := r.result(1); result.State != sweep.Completed {
 		t.Errorf("%+v", result)
+	}
+	r.queueEmpties()
+}
+
+// A job that others have returned is trained at once, however often.
+func TestReturnedJobIsTrained(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, succeed)
+	again := job(0)
+	again.Limits.Losses = 1
+	r.publish(again)
+	for range 3 {
+		r.takeJobs(1, func(d *wire.Delivery) error { return d.NakWithDelay(time.Millisecond) })
+	}
+	r.start(worker.Options{})
+	if result := r.result(0); result.State != sweep.Completed || len(r.of(sweep.EventReleased, 0)) > 0 {
+		t.Errorf("%+v, %s", result, r.story())
 	}
 	r.queueEmpties()
 }

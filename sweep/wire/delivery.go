@@ -65,7 +65,9 @@ func (c *JobConsumer) Next(ctx context.Context, wait time.Duration) (*Delivery, 
 			c.puller.wire.refuse(m, err)
 			continue
 		}
-		return &Delivery{Job: *job, conn: c.puller.wire.conn, reply: m.Reply}, nil
+		w := c.puller.wire
+		return &Delivery{Job: *job, conn: w.conn, reply: m.Reply, arrived: time.Now(),
+			ackWait: renewalPart * w.Renewal()}, nil
 	}
 }
 
@@ -77,6 +79,9 @@ type Delivery struct {
 	Job
 	conn  *nats.Conn
 	reply string // the subject of the acknowledgement
+	// arrived is when it came, and ackWait how long the server waits for a sign of life before it delivers the job again.
+	arrived time.Time
+	ackWait time.Duration
 }
 
 // Redelivered reports whether the job was delivered before, to a worker that vanished or
@@ -86,12 +91,17 @@ func (d *Delivery) Redelivered() bool {
 	return count != "" && count != "1"
 }
 
-// Suspect reports whether the job was delivered so often that its trial may have to run alone, although it was not
-// suspect when the job was published. Jobs that were returned were delivered again, too.
+// Suspect reports whether the job was lost so often that its trial may have to run alone, although it was not
+// suspect when the job was published. A worker that returns a job has it delivered again, too, but at once: between
+// two losses lies the time for which the server waits for a sign of life.
 func (d *Delivery) Suspect() bool {
 	count, _ := d.counts()
 	n, err := strconv.Atoi(count)
-	return err == nil && n > 1 && !d.Alone() && d.Limits.Suspects(d.Lost+n-1)
+	if err != nil || d.Alone() {
+		return false
+	}
+	lost := min(n-1, int(d.arrived.Sub(d.published())/max(d.ackWait, 1)))
+	return lost > 0 && d.Limits.Suspects(d.Lost+lost)
 }
 
 // Repeats reports whether two deliveries are of one message: the acknowledgement of either counts.
@@ -101,19 +111,32 @@ func (d *Delivery) Repeats(other *Delivery) bool {
 	return sequence != "" && sequence == before && d.TrialID == other.TrialID
 }
 
+// published returns when the server stored the message, by its clock; the beginning of time if it did not tell.
+func (d *Delivery) published() time.Time {
+	nanoseconds, err := strconv.ParseInt(d.token(3), 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds)
+}
+
 // counts returns how often the message was delivered, and its sequence in the stream; "" if the
 // server did not tell.
-func (d *Delivery) counts() (delivered, sequence string) {
-	// $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.…, or with domain and account before STREAM.
+func (d *Delivery) counts() (delivered, sequence string) { return d.token(0), d.token(1) }
+
+// token returns a part of the subject of the acknowledgement, "" if it has none:
+// $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.DELIVERY.TIMESTAMP.PENDING, from DELIVERED on, or with domain and account
+// before STREAM.
+func (d *Delivery) token(n int) string {
 	tokens := strings.Split(d.reply, ".")
 	at := 4
 	if len(tokens) > 9 {
 		at = 6
 	}
-	if len(tokens) <= at+1 {
-		return "", ""
+	if len(tokens) <= at+n {
+		return ""
 	}
-	return tokens[at], tokens[at+1]
+	return tokens[at+n]
 }
 
 // InProgress renews the job's AckWait at the server. The server does not answer, so the
