@@ -133,11 +133,11 @@ func TestOneProbe(t *testing.T) {
 			return errBroken
 		})
 		time.Sleep(5 * time.Minute)
+		cancel() // all return at once
+		waiting.Wait()
 		if f.most != 1 {
 			t.Errorf("%d attempts at a time", f.most)
 		}
-		cancel() // all return at once
-		waiting.Wait()
 	})
 }
 
