@@ -179,7 +179,8 @@ func New(options Options) *Coordinator {
 		ended:   make(chan struct{}),
 		turn:    make(chan struct{}, 1),
 		plan: schedule.New(schedule.Options{
-			Window: int64(options.Window), MaxWindow: windowGrowth * int64(options.Window), Page: int64(options.Page), Exclusive: options.Exclusive,
+			Window: int64(options.Window), MaxWindow: windowGrowth * int64(options.Window),
+			Page: int64(options.Page), Exclusive: options.Exclusive,
 			Heartbeat: wire.HeartbeatInterval, Silence: wire.HeartbeatTimeout,
 		}),
 		lost:     make(chan struct{}, 1),

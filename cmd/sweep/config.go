@@ -227,8 +227,8 @@ func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	f.DurationVar(&d.lease, "lease", coordinator.DefaultLease, "how long a trial whose job is lost may be silent "+
 		"before it is queued again")
 	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "number of jobs waiting in NATS for the workers of a "+
-		"pool, divided among their queues by slots, in addition to one or two per slot; up to four times as many while "+
-		"trials are short")
+		"pool, divided among their queues by slots, in addition to one or two per slot; up to four times as many "+
+		"while trials are short")
 	f.IntVar(&d.replicas, "replicas", 1, "replicas of new streams, in a cluster of NATS servers")
 }
 

@@ -153,8 +153,8 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 				row = append(row, "")
 			}
 		}
-		row = append(row, known(float64(r.BestEpoch)), known(float64(r.ParameterCount)), known(r.Seconds), r.KernelLevel,
-			string(t.Fingerprint), timeText(t.StartedAt), timeText(t.FinishedAt), r.Error, t.RunName,
+		row = append(row, known(float64(r.BestEpoch)), known(float64(r.ParameterCount)), known(r.Seconds),
+			r.KernelLevel, string(t.Fingerprint), timeText(t.StartedAt), timeText(t.FinishedAt), r.Error, t.RunName,
 			t.RunGroup, t.Notes, strings.Join(t.Tags, ","))
 		return w.Write(row)
 	})

@@ -79,7 +79,8 @@ type Delivery struct {
 	Job
 	conn  *nats.Conn
 	reply string // the subject of the acknowledgement
-	// arrived is when it came, and ackWait how long the server waits for a sign of life before it delivers the job again.
+	// arrived is when it came, and ackWait how long the server waits for a sign of life before it delivers the
+	// job again.
 	arrived time.Time
 	ackWait time.Duration
 }
