@@ -20,7 +20,8 @@ import (
 // why they wait; and the facts, told again, lead to the same decisions.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(rapid.IntRange(1, 8).Draw(t, "window"), rapid.IntRange(0, 20).Draw(t, "largest window"), rapid.IntRange(1, 12).Draw(t, "page"), false)
+		w := newWorld(rapid.IntRange(1, 8).Draw(t, "window"), rapid.IntRange(0, 20).Draw(t, "largest window"),
+			rapid.IntRange(1, 12).Draw(t, "page"), false)
 		w.draw = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "class") }
 		w.judges = rapid.Bool().Draw(t, "judges")
 		t.Repeat(w.events())

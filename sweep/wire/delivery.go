@@ -67,7 +67,7 @@ func (c *JobConsumer) Next(ctx context.Context, wait time.Duration) (*Delivery, 
 		}
 		w := c.puller.wire
 		return &Delivery{Job: *job, conn: w.conn, reply: m.Reply, arrived: time.Now(),
-			ackWait: renewalPart * w.Renewal()}, nil
+			ackWait: w.queueAckWait()}, nil
 	}
 }
 

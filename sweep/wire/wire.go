@@ -149,16 +149,18 @@ func obey[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	}
 }
 
-// renewalPart is which part of AckWait lies between two renewals.
-const renewalPart = 3
-
 // Renewal is how often a worker renews its jobs: every third of the queue's AckWait, which the
 // coordinator sends with each answer to a heartbeat. Before the first it is short.
 func (w *Wire) Renewal() time.Duration {
 	if reported := time.Duration(w.reported.Load()); reported > 0 {
-		return reported / renewalPart
+		return reported / 3
 	}
-	return min(w.ackWait/renewalPart, time.Second)
+	return min(w.ackWait/3, time.Second)
+}
+
+// queueAckWait is the AckWait of the worker's queue, or this program's own setting until a coordinator has told it.
+func (w *Wire) queueAckWait() time.Duration {
+	return cmp.Or(time.Duration(w.reported.Load()), w.ackWait)
 }
 
 // Malformed returns how many messages could not be read.
