@@ -53,8 +53,8 @@ func (t *transaction) entries(number int64, text string, args ...any) (all []ent
 }
 
 // fillPage enters the next of the trials that were written before these tables existed, if
-// there are any.
-func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
+// there are any, most of them at a time.
+func (s *Store) fillPage(ctx context.Context, most int) (more bool, err error) {
 	err = s.update(ctx, "enter earlier results", func(t *transaction) {
 		var number, next int64
 		if more = t.one([]any{&number, &next}, nextUnscored); !more {
@@ -65,7 +65,7 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 		if next == 0 {
 			t.describeMetrics(by)
 		}
-		entries := t.entries(number, loadUnscored, number, next, int64(fillable))
+		entries := t.entries(number, loadUnscored, number, next, int64(most))
 		if len(entries) == 0 {
 			t.run(`DELETE FROM unscored WHERE sweep_no = $1`, number)
 			return

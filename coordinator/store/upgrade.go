@@ -20,7 +20,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	for {
-		more, err := s.fillPage(ctx)
+		more, err := s.fillPage(ctx, fillable)
 		if err != nil {
 			return fmt.Errorf("entering earlier results: %w", err)
 		}

@@ -182,7 +182,7 @@ func TestTwoProcesses(t *testing.T) {
 
 // Several who open the same new database at once all get it.
 func TestOpenedAtOnce(t *testing.T) {
-	for range 20 {
+	for range 6 {
 		path := filepath.Join(t.TempDir(), "sweep.db")
 		failures := make(chan error)
 		const openers = 4

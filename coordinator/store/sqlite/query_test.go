@@ -15,14 +15,17 @@ import (
 
 	"sweep/coordinator/store/query"
 	"sweep/coordinator/store/sqlite"
+	"sweep/coordinator/store/storetest"
 	"sweep/sweep"
 	"sweep/sweep/sweeptest"
 )
 
-// openNew opens a new database.
+// openNew opens a new database, whose schema was not made by the opening.
 func openNew(t testing.TB) sweep.Store {
 	t.Helper()
-	return open(t, filepath.Join(t.TempDir(), "sweep.db"))
+	path := filepath.Join(t.TempDir(), "sweep.db")
+	storetest.WithSchema(t, path)
+	return open(t, path)
 }
 
 // TestQueryCannotGetOut tries what is known to lead out of reading.

@@ -14,7 +14,7 @@ import (
 // TestWaitingWriterStops: a writer that waits for its turn leaves when its
 // context ends.
 func TestWaitingWriterStops(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "sweep.db"))
+	s := openNew(t)
 	fill(t, s, "s", 1)
 	inside, leave := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
@@ -43,7 +43,7 @@ func TestWaitingWriterStops(t *testing.T) {
 // TestWriterSurvivesErrors: an error, or a panic, inside a transaction leaves
 // the writer usable.
 func TestWriterSurvivesErrors(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "sweep.db"))
+	s := openNew(t)
 	fill(t, s, "s", 1)
 	ctx := context.Background()
 	own := errors.New("own")
@@ -77,7 +77,7 @@ func TestWriterSurvivesErrors(t *testing.T) {
 // TestEndedContextsLeaveNoTransaction: a context that ends while a transaction
 // begins leaves none open behind it, which would fail all that come later.
 func TestEndedContextsLeaveNoTransaction(t *testing.T) {
-	d := databaseOf(open(t, filepath.Join(t.TempDir(), "sweep.db")))
+	d := databaseOf(openNew(t))
 	nothing := func(database.Tx) error { return nil }
 	for name, begin := range map[string]func(ctx context.Context, do func(tx database.Tx) error) error{"Update": d.Update, "View": d.View} {
 		for range 2000 {

@@ -12,7 +12,7 @@ import (
 // counters with a count of the rows, and checks that no trial left a terminal
 // state but by a retry.
 func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
-	seeds := uint64(4)
+	seeds := uint64(2)
 	if testing.Short() { // one thing after the other: the race detector has nothing to find
 		seeds = 1
 	}

@@ -141,7 +141,7 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 
 	t.Run("LargePage", func(t *testing.T) {
 		f := newFixture(t, open(t))
-		n := 20_000
+		n := 8000
 		if testing.Short() {
 			n = 2000
 		}

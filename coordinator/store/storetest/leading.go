@@ -18,7 +18,8 @@ func ends(t *testing.T, what string, done <-chan struct{}) {
 	sweeptest.Receive(t, what, done)
 }
 
-func testLeading(t *testing.T, address func(t *testing.T) string) {
+// testLeading makes databases by address where it is their identity that counts, else by copied, which is quicker.
+func testLeading(t *testing.T, address, copied func(t *testing.T) string) {
 	t.Run("Identity", func(t *testing.T) {
 		here, there := address(t), address(t)
 		f := newFixture(t, openStore(t, store.Open, here))
@@ -40,7 +41,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 	})
 
 	t.Run("OneLeads", func(t *testing.T) {
-		here := address(t)
+		here := copied(t)
 		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
 		first, second, third := openStore(t, store.Connect, here), openStore(t, store.Connect, here),
@@ -176,7 +177,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 	}
 
 	t.Run("Deposed", func(t *testing.T) { // one that cannot work is replaced, and writes nothing any more
-		here := address(t)
+		here := copied(t)
 		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
 		first, second := connect(t, here), connect(t, here)
@@ -233,7 +234,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 	})
 
 	t.Run("Unwanted", func(t *testing.T) { // a lease that ran out and that nobody took is renewed, without a new term
-		here := address(t)
+		here := copied(t)
 		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
 		only, other := connect(t, here), connect(t, here)
@@ -268,7 +269,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 	})
 
 	t.Run("SlowCheck", func(t *testing.T) { // one whose broker answers slowly renews its lease meanwhile
-		here := address(t)
+		here := copied(t)
 		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
 		checks := make(chan struct{})
@@ -319,7 +320,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 	})
 
 	t.Run("HungCheck", func(t *testing.T) { // one whose broker does not answer at all is replaced
-		here := address(t)
+		here := copied(t)
 		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
 		var hangs atomic.Bool
@@ -344,7 +345,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 	})
 
 	t.Run("Restored", func(t *testing.T) { // a database that is older than what it is used with
-		l := connect(t, address(t))
+		l := connect(t, copied(t))
 		l.known = 41
 		if led := lead(t, context.Background(), l, "host"); led.Term() != 42 {
 			t.Errorf("term %d", led.Term())
@@ -352,7 +353,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 	})
 
 	t.Run("ClosedStore", func(t *testing.T) { // a store that is closed gives up nothing that another has
-		here := address(t)
+		here := copied(t)
 		ctx := context.Background()
 		s := openStore(t, store.Open, here)
 		lead, err := openStore(t, store.Open, here).Lead(ctx, sweep.LeadOptions{Holder: "host"})

@@ -153,7 +153,7 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		// attempt removes a sweep of many pages and meanwhile records results of another one. It reports whether one
 		// was recorded while some of the trials were gone, and some were not: it waited for a page at most.
 		attempt := func(big, small string) (between bool) {
-			const points = 20_000
+			const points = 12 * 500
 			f.makeSweep(big, submission(big), points)
 			for from := int64(0); from < points; from += pageSize {
 				page := trials(big, from, pageSize)

@@ -86,7 +86,11 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 	}
 	t.Run("Leading", func(t *testing.T) {
 		t.Parallel()
-		testLeading(t, address)
+		testLeading(t, address, func(t *testing.T) string {
+			copying.Lock()
+			defer copying.Unlock()
+			return copied(t, empty)
+		})
 	})
 }
 
