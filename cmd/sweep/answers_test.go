@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -17,9 +16,7 @@ import (
 
 	"sweep/coordinator/store"
 	"sweep/coordinator/store/database"
-	"sweep/coordinator/store/migrate"
 	"sweep/coordinator/store/postgres/postgrestest"
-	"sweep/migrations"
 	"sweep/sweep"
 )
 
@@ -29,9 +26,8 @@ import (
 //	go test ./cmd/sweep -run '^$' -bench Answers -benchtime 1x
 //
 // SWEEP_TRIALS is the number of trials, 300,000 if it is not set: 4 models, 2
-// rates, the rest seeds. SWEEP_BASELINE names an older program, which is asked
-// first, over the schema of its time; the database is then brought up to date,
-// which is timed too, and asked again.
+// rates, the rest seeds. SWEEP_BASELINE names another program of the same schema,
+// which is asked first.
 func BenchmarkAnswers(b *testing.B) {
 	trials := int64(300_000)
 	if text := os.Getenv("SWEEP_TRIALS"); text != "" {
@@ -92,7 +88,7 @@ const slow = 5 * time.Second
 
 func benchAnswers(b *testing.B, address string, trials int64, size func() int64) {
 	for b.Loop() {
-		fillOld(b, address, trials)
+		fillAnswers(b, address, trials)
 		ask := func(label string, command func(args ...string) *exec.Cmd) {
 			for _, q := range questions {
 				var times []time.Duration
@@ -124,60 +120,22 @@ func benchAnswers(b *testing.B, address string, trials int64, size func() int64)
 				return cmd
 			})
 		}
-		began := time.Now()
-		s, err := store.Open(context.Background(), address)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(time.Since(began).Seconds(), "upgrade-s")
 		ask("after", func(args ...string) *exec.Cmd { return program(b, home, args...) })
 	}
 }
 
-// lastOld is the last migration of the schema that kept results in JSON alone.
-const lastOld = 5
-
-// fillOld makes a database of that schema with a finished sweep in it.
-func fillOld(b *testing.B, address string, trials int64) {
+// fillAnswers records a finished sweep of many trials, whose replicates are an eighth of them.
+func fillAnswers(b *testing.B, address string, trials int64) {
 	b.Helper()
 	ctx := context.Background()
-	opened, err := store.Connect(ctx, address)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() {
-		if err := opened.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}()
-	db := opened.(*store.Store).Database()
-	update := func(do func(tx database.Tx) error) {
-		if err := db.Update(ctx, do); err != nil {
+	must := func(err error) {
+		b.Helper()
+		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	all, err := migrate.Load(migrations.Files, db.Dialect().Folder)
-	if err != nil {
-		b.Fatal(err)
-	}
-	update(func(tx database.Tx) error {
-		if err := tx.Script(ctx, db.Dialect().CreateMigrations); err != nil {
-			return err
-		}
-		for _, m := range all[:lastOld] {
-			if err := tx.Script(ctx, m.SQL); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, $3)`,
-				m.Number, m.Name, time.Now()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	s, err := store.Open(ctx, address)
+	must(err)
 	submission := sweep.Submission{Spec: sweep.Spec{
 		Name: "big", Trainer: "builtin", Pool: "cpu",
 		Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "seed",
@@ -186,47 +144,37 @@ func fillOld(b *testing.B, address string, trials int64) {
 	}, Description: sweep.Description{Name: "builtin", Metrics: []sweep.MetricSchema{
 		{Name: "validation_loss", Goal: "minimize", Summary: true},
 		{Name: "test_accuracy", Goal: "maximize", Summary: true}}}}
-	text, err := json.Marshal(&submission)
-	if err != nil {
-		b.Fatal(err)
-	}
-	now := time.Now()
-	update(func(tx database.Tx) error {
-		for _, statement := range []struct {
-			text string
-			args []any
-		}{
-			{`INSERT INTO sweeps (sweep_id, name, trainer, pool, priority, state, created_at, updated_at) VALUES ('big', 'big', 'builtin', 'cpu', 0, 'finished', $1, $1)`, []any{now}},
-			{`INSERT INTO grids (sweep_no, ordinal, first_index, points, written, cancelled, attempts, reuse, submission, created_at)
-				VALUES (1, 0, 0, $1, $1, FALSE, 3, TRUE, $2, $3)`, []any{trials, string(text), now}},
-			{`INSERT INTO counters (sweep_no, completed) VALUES (1, $1)`, []any{trials}},
-		} {
-			if _, err := tx.Exec(ctx, statement.text, statement.args...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	_, err = s.CreateSweep(ctx, "big", &submission, trials)
+	must(err)
 	const page = 10_000
 	for from := int64(0); from < trials; from += page {
-		update(func(tx database.Tx) error { return insertOld(ctx, tx, from, min(page, trials-from), trials/8) })
+		all := completedPage(b, from, min(page, trials-from), max(trials/8, 1))
+		_, err := s.AddTrials(ctx, "big", 0, from, all.trials, nil)
+		must(err)
+		_, err = s.Record(ctx, all.events)
+		must(err)
 	}
+	db := s.(*store.Store).Database()
 	if db.Dialect().Folder == "postgres" {
-		update(func(tx database.Tx) error { return tx.Script(ctx, `ANALYZE`) })
+		must(db.Update(ctx, func(tx database.Tx) error { return tx.Script(ctx, `ANALYZE`) }))
 	}
+	must(s.Close())
 }
 
-// insertOld writes completed trials with all that a short execution leaves.
-func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error {
+// completed are trials with their results.
+type completed struct {
+	trials []sweep.Trial
+	events []sweep.Event
+}
+
+// completedPage makes n trials with all that a short execution leaves.
+func completedPage(b *testing.B, from, n, seeds int64) (all completed) {
+	b.Helper()
 	models := []string{"rnn", "lstm", "ornn", "spectral-rnn"}
 	random := rand.New(rand.NewPCG(1, uint64(from)))
 	now := time.Now()
-	parameters, summaries, fingerprints, losses := make([]string, n), make([]string, n), make([]string, n),
-		make([]float64, n)
-	for i := range n {
-		index := from + i
-		point := index / max(seeds, 1)
-		losses[i] = random.Float64()
+	for index := from; index < from+n; index++ {
+		point, loss := index/seeds, random.Float64()
 		p := sweep.Parameters{
 			"activation": "leaky_relu", "batch": int64(16), "beta1": 0.9, "beta2": 0.999, "clip": int64(1),
 			"dataset": "generated-cbf", "decay": int64(1),
@@ -236,62 +184,32 @@ func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error 
 			"limit": int64(0), "loss": "cross_entropy",
 			"lr": []float64{0.001, 0.01}[point/4%2], "m1": int64(4), "m2": int64(4), "model": models[point%4],
 			"momentum": int64(0), "optimizer": "adam",
-			"order": "pieces", "output_scale": 0.05, "permutation": int64(1), "r": 0.1, "seed": index%max(seeds, 1) + 1,
+			"order": "pieces", "output_scale": 0.05, "permutation": int64(1), "r": 0.1, "seed": index%seeds + 1,
 			"sigma_center": int64(1),
 			"slope":        0.2, "start": "random", "test_every": int64(0), "validation": 0.2,
 		}
 		canonical, err := p.Canonical()
 		if err != nil {
-			return err
+			b.Fatal(err)
 		}
-		parameters[i] = string(canonical)
-		fingerprints[i] = string(sweep.NewFingerprint("builtin", "5", "", canonical))
-		summary, err := json.Marshal(map[string]float64{
-			"validation_loss": losses[i], "validation_accuracy": random.Float64(), "test_accuracy": random.Float64(),
-			"train_loss": random.Float64(),
-			"test_loss":  random.Float64(), "spectral_margin": random.Float64(), "train_size": 30, "test_size": 900,
-			"length": 128, "classes": 3, "depth": 16, "input_size": 8,
-		})
-		if err != nil {
-			return err
+		fingerprint := sweep.NewFingerprint("builtin", "5", "", canonical)
+		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: "big", Index: index}, Parameters: p, Fingerprint: fingerprint,
+			DatasetDigest: string(fingerprint)}
+		result := sweep.Result{State: sweep.Completed, BestEpoch: 1, ParameterCount: 64,
+			WeightsDigest: string(fingerprint), KernelLevel: "avx512", Seconds: 0.002, Flops: 1e6,
+			Digest: string(fingerprint), Summary: map[string]float64{
+				"validation_loss": loss, "validation_accuracy": random.Float64(), "test_accuracy": random.Float64(),
+				"train_loss": random.Float64(),
+				"test_loss":  random.Float64(), "spectral_margin": random.Float64(), "train_size": 30, "test_size": 900,
+				"length": 128, "classes": 3, "depth": 16, "input_size": 8,
+			}}
+		for _, metric := range []string{"train_loss", "validation_loss", "validation_accuracy", "test_accuracy"} {
+			result.Curves = append(result.Curves, sweep.Curve{Metric: metric, Steps: []int64{1},
+				Values: []float32{float32(loss)}})
 		}
-		summaries[i] = string(summary)
+		all.trials = append(all.trials, trial)
+		all.events = append(all.events, sweep.Event{Kind: sweep.EventResult, TrialID: trial.TrialID,
+			Execution: fmt.Sprintf("host-1-%x", index), Worker: "host-1", Time: now, Result: &result})
 	}
-	trial := func(i int) int64 { return from + int64(i) + 1 }
-	execution := func(i int) *string { return new(fmt.Sprintf("host-1-%x", trial(i))) }
-	host := "host-1"
-	err := tx.Insert(ctx, "trials", database.Rows(int(n), "sweep_no, trial_index, state, executions, execution, worker, "+
-		"heard_at, queued_at, started_at, finished_at, fingerprint, dataset_digest, parameters", func(i int, row []any) []any {
-		return append(row, new(int64(1)), new(trial(i)-1), new("completed"), new(1), execution(i), &host, &now, &now, &now,
-			&now, &fingerprints[i], &fingerprints[i], (*database.JSON)(&parameters[i]))
-	}))
-	if err != nil {
-		return err
-	}
-	err = tx.Insert(ctx, "outcomes", database.Rows(int(n), "trial_no, summary, best_epoch, parameter_count, "+
-		"weights_digest, kernel_level, seconds, flops, error, stderr, digest", func(i int, row []any) []any {
-		return append(row, new(trial(i)), (*database.JSON)(&summaries[i]), new(int64(1)), new(int64(64)), &fingerprints[i],
-			new("avx512"), new(0.002), new(1e6), new(""), new(""), &fingerprints[i])
-	}))
-	if err != nil {
-		return err
-	}
-	err = tx.Insert(ctx, "executions", database.Rows(int(n), "trial_no, execution, worker, started_at, ended_at, outcome, "+
-		"charged, forgotten, checkpoint, reason, stderr", func(i int, row []any) []any {
-		return append(row, new(trial(i)), execution(i), &host, &now, &now, new("result"), new(false), new(false),
-			new(int64(0)), new(""), new(""))
-	}))
-	if err != nil {
-		return err
-	}
-	metrics := []string{"train_loss", "validation_loss", "validation_accuracy", "test_accuracy"}
-	return tx.Insert(ctx, "curve_arrays", database.Rows(int(n)*len(metrics),
-		"trial_no, metric, ordinal, step_array, value_array", func(i int, row []any) []any {
-			at, ordinal := i/len(metrics), i%len(metrics)
-			steps := []int64{}
-			if ordinal == 0 {
-				steps = []int64{1}
-			}
-			return append(row, new(trial(at)), &metrics[ordinal], &ordinal, &steps, &[]float32{float32(losses[at])})
-		}))
+	return all
 }

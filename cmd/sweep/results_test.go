@@ -245,7 +245,7 @@ func TestTies(t *testing.T) {
 // The views hold the data sets that the tables hold.
 func TestArchiveViews(t *testing.T) {
 	for _, folder := range []string{"sqlite", "postgres"} {
-		files, err := fs.Glob(migrations.Files, folder+"/*_ties.sql")
+		files, err := fs.Glob(migrations.Files, folder+"/*_schema.sql")
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%v, %v", files, err)
 		}

@@ -16,7 +16,7 @@ import (
 type aggregate struct {
 	sweepKey
 	group                int64
-	first, trial         int64
+	trial                int64
 	replicates, diverged int64
 	// score is the mean of the metric that the sweep selects by, diverged replicates included.
 	score          float64
@@ -37,9 +37,6 @@ type metricAggregate struct {
 
 // add adds a replicate.
 func (a *aggregate) add(by *comparison, e *entry, names metricNumbers) {
-	if a.replicates == 0 || e.index < a.first {
-		a.first = e.index
-	}
 	if a.replicates == 0 || a.replicates == a.diverged && !e.diverged {
 		a.trial = e.trial
 	}
@@ -79,12 +76,12 @@ func (a *aggregate) addMetrics(by *comparison, e *entry, names metricNumbers) {
 	}
 }
 
-const aggregateColumns = "sweep_no, point_key, group_key, first_index, trial_no, replicates, diverged, score_mean, " +
+const aggregateColumns = "sweep_no, point_key, group_key, trial_no, replicates, diverged, score_mean, " +
 	"parameter_count, metrics"
 
 // columns are those before metrics.
 func (a *aggregate) columns(row []any) []any {
-	return append(row, &a.sweep, &a.key, &a.group, &a.first, &a.trial, &a.replicates, &a.diverged, &a.score,
+	return append(row, &a.sweep, &a.key, &a.group, &a.trial, &a.replicates, &a.diverged, &a.score,
 		&a.parameterCount)
 }
 

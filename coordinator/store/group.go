@@ -80,7 +80,6 @@ type group struct {
 	trialPoint, trialSeed  int64
 	trialTies              int64 // other trials with the same score
 	point, pointReplicates int64
-	pointIndex             int64 // the first of its trials
 	pointScore             float64
 	pointTies              int64 // other points with the same score
 	stored                 bool
@@ -121,7 +120,7 @@ func (g *group) addPoint(by *comparison, a *aggregate) {
 			return
 		}
 	}
-	g.point, g.pointReplicates, g.pointIndex, g.pointScore = a.key, a.replicates, a.first, a.score
+	g.point, g.pointReplicates, g.pointScore = a.key, a.replicates, a.score
 }
 
 // scoring has the grid points and groups that results change.
@@ -210,11 +209,11 @@ func (s *scoring) save() {
 }
 
 const groupColumns = "sweep_no, group_key, best_trial_index, best_trial_score, best_trial_ties, best_point_key, " +
-	"best_point_replicates, best_point_index, best_point_score, best_point_ties"
+	"best_point_replicates, best_point_score, best_point_ties"
 
 func (g *group) columns(row []any) []any {
 	return append(row, &g.sweep, &g.key, &g.trialIndex, &g.trialScore, &g.trialTies, &g.point, &g.pointReplicates,
-		&g.pointIndex, &g.pointScore, &g.pointTies)
+		&g.pointScore, &g.pointTies)
 }
 
 func groupBatch(all []*group) database.Batch {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sweep/coordinator/store/database"
-	"sweep/coordinator/store/migrate"
 	"sweep/sweep"
 )
 
@@ -18,14 +17,11 @@ import (
 // begun.
 
 const (
-	// poll is how often a standby reads the lease. lockPoll is used where a lock shows who leads.
+	// poll is how often a standby reads the lease, lockPoll how often it looks at a lock that shows who leads.
 	poll     = 500 * time.Millisecond
 	lockPoll = 100 * time.Millisecond
 	// If more than impossible is left of a lease, the database's clock was set back.
 	impossible = longestLease + 10*time.Second
-	// firstLease is the number of the migration that brought leases. Leaders of earlier
-	// schemas have the database's lock.
-	firstLease = 11
 )
 
 // Cluster implements sweep.Store.
@@ -83,28 +79,33 @@ func (o *opening) close(ctx context.Context) error {
 	return o.lock.Release(context.WithoutCancel(ctx))
 }
 
-// open looks whether the lead can be taken. It brings a schema without leases up to
-// date, under the lock by which earlier programs lead.
+// locking returns the database if its leader holds a lock, else nil.
+func (s *Store) locking() database.Locking {
+	db, _ := s.db.(database.Locking)
+	return db
+}
+
+// open looks whether the lead can be taken. It makes the schema of an empty database.
 func (s *Store) open(ctx context.Context) (o opening, err error) {
-	missing, _, err := migrate.Missing(ctx, s.db)
+	state, err := s.schema.Look(ctx, s.db)
 	if err != nil {
 		return o, err
 	}
-	older := len(missing) > 0 && missing[0].Number <= firstLease
-	// A program that found a schema without leases holds the lock until the whole schema is up to date.
-	if len(missing) > 0 || s.db.Dialect().Lock {
-		if o.lock, o.holder, err = s.db.Lock(ctx); err != nil {
+	if db := s.locking(); db != nil {
+		if o.lock, err = db.Lock(ctx); err != nil {
 			return o, err
 		}
 		if o.lock == nil {
-			o.holder, _ = s.leader(ctx, o.holder)
+			o.holder, _ = s.leader(ctx)
 			return o, nil
 		}
 	}
-	if older {
-		err = migrate.Up(ctx, s.db, s.db.Update)
+	if state.Empty() {
+		err = s.schema.Up(ctx, s.db, func(ctx context.Context, do func(tx database.Tx) error) error {
+			return s.db.UpdateLead(ctx, database.Founding, do)
+		})
 	}
-	if err == nil && !s.db.Dialect().Lock {
+	if err == nil && o.lock == nil {
 		err = s.db.View(ctx, func(tx database.Tx) error {
 			l, err := s.lease(ctx, tx)
 			if o.left = l.left(); o.left > 0 {
@@ -139,7 +140,7 @@ func (s *Store) await(ctx context.Context, waiting func(holder string) error,
 			return o, 0, err
 		}
 		pause := poll
-		if s.db.Dialect().Lock {
+		if s.locking() != nil {
 			pause = lockPoll
 		} else if o.left > 0 {
 			pause = min(pause, o.left)
@@ -186,18 +187,14 @@ func (s *Store) take(ctx context.Context, options sweep.LeadOptions, waiting fun
 		if err != nil {
 			return nil, err
 		}
-		if s.db.Dialect().Lock {
-			l.lock = o.lock
-		} else if err := o.close(ctx); err != nil { // earlier programs refuse the schema by now
-			return nil, err
-		}
+		l.lock = o.lock
 		err = s.db.UpdateLead(ctx, database.Takeover, func(tx database.Tx) error {
 			asked := time.Now()
 			was, err := s.lease(ctx, tx)
 			if err != nil {
 				return err
 			}
-			if !s.db.Dialect().Lock && was.left() > 0 {
+			if l.lock == nil && was.left() > 0 {
 				return errHeld
 			}
 			l.renewals = pace{} // an earlier attempt may have failed
@@ -256,14 +253,16 @@ func (s *Store) write(ctx context.Context, do func(tx database.Tx) error) error 
 
 // Leader returns the database's leader and since when it leads; "" if there is none.
 func (s *Store) Leader(ctx context.Context) (leader string, since time.Time, err error) {
-	missing, _, err := migrate.Missing(ctx, s.db)
-	if err == nil && (s.db.Dialect().Lock || len(missing) > 0 && missing[0].Number <= firstLease) {
+	if db := s.locking(); db != nil {
 		var held bool
-		if leader, held, err = s.db.Holder(ctx); held && err == nil {
-			leader, since = s.leader(ctx, leader)
+		if held, err = db.Held(ctx); held && err == nil {
+			leader, since = s.leader(ctx)
 		}
-	} else if err == nil {
+	} else {
 		err = s.db.View(ctx, func(tx database.Tx) error {
+			if state, err := s.schema.LookIn(ctx, tx, s.db); err != nil || state.Empty() {
+				return err
+			}
 			l, err := s.lease(ctx, tx)
 			if l.left() > 0 {
 				leader, since = l.leader, l.since
@@ -277,15 +276,11 @@ func (s *Store) Leader(ctx context.Context) (leader string, since time.Time, err
 	return leader, since, nil
 }
 
-// leader returns the holder of the database's lock and since when it leads, if the database
-// or its lock show it.
-func (s *Store) leader(ctx context.Context, who string) (leader string, since time.Time) {
-	// An older schema does not have the table.
+// leader returns who has the database's lock and since when it leads, if the database shows it.
+func (s *Store) leader(ctx context.Context) (leader string, since time.Time) {
+	// An empty database does not have the table.
 	if c, err := s.Cluster(ctx); err == nil && c.Leader != "" {
 		return c.Leader, c.LedSince
 	}
-	if who == "" {
-		who = "its name is not known"
-	}
-	return who, time.Time{}
+	return "its name is not known", time.Time{}
 }

@@ -184,13 +184,38 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+copied+`
 			FROM trials AS t JOIN outcomes AS o ON o.trial_no = t.source_no
 			WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3`, p.number, first, last)
-		entries := p.entries(p.number,
-			selectEntries+` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`,
-			p.number, first, last)
+		entries := p.reusedEntries(first, last)
 		p.score(entries)
 		p.keepBest(entries)
 	}
 	return deltas
+}
+
+// selectReused reads trials that reuse a result, with whether the sweep has that result already.
+const selectReused = `SELECT t.trial_no, t.trial_index, t.diverged, t.parameters, o.summary, o.parameter_count,
+		EXISTS (SELECT 1 FROM trials AS f WHERE f.trial_no = t.source_no AND f.sweep_no = t.sweep_no)
+			OR EXISTS (SELECT 1 FROM trials AS e
+			WHERE e.source_no = t.source_no AND e.sweep_no = t.sweep_no AND e.trial_no < t.trial_no)
+	FROM trials AS t JOIN outcomes AS o USING (trial_no)
+	WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`
+
+func (p *page) reusedEntries(first, last int64) (all []entry) {
+	by := p.comparison(p.number)
+	p.each(func(row database.Row) error {
+		e := entry{sweep: p.number, completed: true}
+		var summary []byte
+		err := row.Scan(&e.trial, &e.index, &e.diverged, &e.parameters, &summary, &e.parameterCount, &e.repeated)
+		if err == nil {
+			e.summary, err = decodeSummary(summary)
+		}
+		if err != nil {
+			return fmt.Errorf("summary of trial %d: %w", e.index, err)
+		}
+		e.point, e.seed = by.pointKey(e.parameters), by.parameterRow(e.parameters).seed.V
+		all = append(all, e)
+		return nil
+	}, selectReused, p.number, first, last)
+	return all
 }
 
 // skip writes the results of trials that do not run: their reasons.

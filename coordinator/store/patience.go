@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"sweep/coordinator/store/database"
-	"sweep/coordinator/store/migrate"
 	"sweep/sweep"
 )
 
@@ -25,8 +24,8 @@ type patience struct {
 }
 
 func (s *Store) patience(ctx context.Context, limit time.Duration) (*patience, error) {
-	missing, known, err := migrate.Missing(ctx, s.db)
-	return &patience{store: s, limit: limit, since: time.Now(), missing: len(missing), known: known}, err
+	state, err := s.schema.Look(ctx, s.db)
+	return &patience{store: s, limit: limit, since: time.Now(), missing: len(state.Missing), known: state.Known}, err
 }
 
 // wait returns ErrLed when the patience is exhausted.
@@ -37,12 +36,12 @@ func (p *patience) wait(ctx context.Context, holder string) error {
 	}
 	// In SQLite the transaction begins when a migration that is under way has ended.
 	return p.store.db.Update(ctx, func(tx database.Tx) error {
-		missing, _, err := migrate.Look(ctx, tx, p.store.db)
+		state, err := p.store.schema.LookIn(ctx, tx, p.store.db)
 		if err != nil {
 			return err
 		}
-		progress := len(missing) < p.missing
-		p.since, p.missing = time.Now(), len(missing)
+		progress := len(state.Missing) < p.missing
+		p.since, p.missing = time.Now(), len(state.Missing)
 		if !progress {
 			return sweep.ErrLed
 		}
@@ -53,11 +52,11 @@ func (p *patience) wait(ctx context.Context, holder string) error {
 // waitForSchema is wait, but ends, likewise with ErrLed, as soon as the leader has brought the
 // schema up to date.
 func (p *patience) waitForSchema(ctx context.Context, holder string) error {
-	behind, err := p.store.behind(ctx)
+	state, err := p.store.schema.Look(ctx, p.store.db)
 	switch {
 	case err != nil:
 		return err
-	case behind:
+	case len(state.Missing) > 0:
 		return p.wait(ctx, holder)
 	}
 	p.missing = 0

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sweep/coordinator/store/database"
-	"sweep/coordinator/store/migrate"
 	"sweep/sweep"
 )
 
@@ -37,7 +36,7 @@ func TestPatience(t *testing.T) {
 	if err := later(); !errors.Is(err, sweep.ErrLed) {
 		t.Errorf("no progress: %v", err)
 	}
-	err = migrate.Up(ctx, s.db, func(ctx context.Context, do func(tx database.Tx) error) error {
+	err = s.schema.Up(ctx, s.db, func(ctx context.Context, do func(tx database.Tx) error) error {
 		if err := s.db.Update(ctx, do); err != nil {
 			return err
 		}

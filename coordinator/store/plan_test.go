@@ -157,11 +157,9 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"updateGroups":   {updateGroups, groups},
 		"deleteScores":   {deleteMetrics[0], []any{executions}},
 		"deleteMetrics":  {deleteMetrics[1], []any{executions}},
-		"entries": {selectEntries +
-			` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`,
-			[]any{int64(1), int64(1), int64(9)}},
-		"newOwners":    {newOwners, []any{int64(1), keyBatch([]*ledger.Trial{{Key: 1}})}},
-		"removeCurves": {removeCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
+		"selectReused":   {selectReused, []any{int64(1), int64(1), int64(9)}},
+		"newOwners":      {newOwners, []any{int64(1), keyBatch([]*ledger.Trial{{Key: 1}})}},
+		"removeCurves":   {removeCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
 		"curves": {`SELECT c.step, c.value FROM curves AS c WHERE c.sweep_id = $1 AND c.trial_index = $2 AND c.metric = $3`,
 			[]any{"a", int64(5), "loss"}},
 	} {

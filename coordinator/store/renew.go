@@ -233,8 +233,8 @@ func (l *lead) keep(ctx context.Context) {
 // whether another one leads by now.
 func (l *lead) renew(ctx context.Context) error {
 	problem := l.inability()
-	if problem == nil && l.s.db.Dialect().Lock && l.lock == nil {
-		if l.lock, _, problem = l.s.db.Lock(ctx); l.lock == nil && problem == nil {
+	if db := l.s.locking(); problem == nil && db != nil && l.lock == nil {
+		if l.lock, problem = db.Lock(ctx); l.lock == nil && problem == nil {
 			problem = errHeld
 		}
 	}

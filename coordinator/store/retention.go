@@ -83,7 +83,7 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 		return trials, err
 	}
 	return trials, s.update(ctx, "remove sweep "+id, func(t *transaction) {
-		for _, table := range []string{"datasets", "standings", "classes", "counters", "unscored", "grids", "requests",
+		for _, table := range []string{"standings", "classes", "counters", "grids", "requests",
 			"metric_names", "trial_notes", "stop_rules"} {
 			t.run(`DELETE FROM `+table+` WHERE sweep_no = $1`, number)
 		}

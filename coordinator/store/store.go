@@ -28,6 +28,8 @@ import (
 // Store implements sweep.Store.
 type Store struct {
 	db database.Database
+	// schema is what the database must have.
+	schema migrate.Schema
 	// numbers has the sweep_no of sweeps, by sweep_id.
 	numbers sync.Map
 	// taken is how far the pending trials of each class were taken.
@@ -41,7 +43,7 @@ type Store struct {
 
 var _ sweep.Store = (*Store)(nil)
 
-// Open opens the database at an address, creates or migrates its schema, and
+// Open opens the database at an address, creates its schema or brings it up to date, and
 // returns its store:
 //
 //	sqlite:PATH, or PATH alone               a SQLite file
@@ -51,32 +53,41 @@ var _ sweep.Store = (*Store)(nil)
 // The schema is not changed while another process leads the database: that is a
 // *sweep.SchemaError, wrapped.
 func Open(ctx context.Context, address string) (sweep.Store, error) {
-	return opened(ctx, address, func(s *Store) error {
-		behind, err := s.behind(ctx)
-		if err == nil && behind {
-			err = s.upgrade(ctx)
+	return openWith(ctx, address, migrate.Program)
+}
+
+func openWith(ctx context.Context, address string, schema migrate.Schema) (sweep.Store, error) {
+	return opened(ctx, address, schema, func(s *Store, state migrate.State) error {
+		if len(state.Missing) == 0 {
+			return nil
 		}
-		return err
+		return s.upgrade(ctx)
 	})
 }
 
 // Connect opens the database at an address without changing its schema, which
 // may be older than the program's: that of a store to be led.
 func Connect(ctx context.Context, address string) (sweep.Store, error) {
-	return opened(ctx, address, func(s *Store) error {
-		_, _, err := migrate.Missing(ctx, s.db)
-		return err
-	})
+	return connectWith(ctx, address, migrate.Program)
 }
 
-// opened connects to a database and has its schema looked at.
-func opened(ctx context.Context, address string, look func(s *Store) error) (sweep.Store, error) {
+func connectWith(ctx context.Context, address string, schema migrate.Schema) (sweep.Store, error) {
+	return opened(ctx, address, schema, func(*Store, migrate.State) error { return nil })
+}
+
+// opened connects to a database, looks at its schema, and has done with it what is to be done.
+func opened(ctx context.Context, address string, schema migrate.Schema,
+	do func(s *Store, state migrate.State) error) (sweep.Store, error) {
 	db, err := connect(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s := &Store{db: db}
-	if err := look(s); err != nil {
+	s := &Store{db: db, schema: schema}
+	state, err := schema.Look(ctx, db)
+	if err == nil {
+		err = do(s, state)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", errors.Join(db.Explain(err), db.Close()))
 	}
 	return s, nil

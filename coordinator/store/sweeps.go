@@ -88,7 +88,7 @@ func (t *transaction) encode(value any) string {
 	return string(text)
 }
 
-// insertGrid writes a grid, which answers the request with a key, and the data sets that its submitter saw.
+// insertGrid writes a grid, which answers the request with a key.
 func (t *transaction) insertGrid(number int64, ordinal int, first int64, submission *sweep.Submission, key string,
 	points int64) {
 	if points < 0 {
@@ -104,11 +104,6 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 	t.run(`UPDATE sweeps SET canary = $1, most_errors = $2 WHERE sweep_no = $3`,
 		submission.Spec.Canary && points > sweep.CanaryPoints-first, max(submission.Spec.Limits.Errors, 0), number)
 	t.answer(key, number, ordinal)
-	keys := slices.Sorted(maps.Keys(submission.Datasets))
-	const columns = "sweep_no, ordinal, dataset_key, digest"
-	t.insert("datasets", database.Rows(len(keys), columns, func(i int, row []any) []any {
-		return append(row, &number, &ordinal, &keys[i], new(submission.Datasets[keys[i]]))
-	}))
 }
 
 // AddGrid implements sweep.Store.

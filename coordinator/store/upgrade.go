@@ -5,44 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"sweep/coordinator/store/database"
-	"sweep/coordinator/store/migrate"
 	"sweep/sweep"
 )
 
-// prepare brings the database of a leader up to date: the schema, what else
-// the database needs, and the tables that are computed from results.
+// prepare brings the database of a leader up to date: the schema, and what else the database needs.
 func (s *Store) prepare(ctx context.Context) error {
-	if err := migrate.Up(ctx, s.db, s.write); err != nil {
+	if err := s.schema.Up(ctx, s.db, s.write); err != nil {
 		return err
 	}
-	if err := s.db.Prepare(ctx); err != nil {
-		return err
-	}
-	for {
-		more, err := s.fillPage(ctx, fillable)
-		if err != nil {
-			return fmt.Errorf("entering earlier results: %w", err)
-		}
-		if !more {
-			return nil
-		}
-	}
-}
-
-// behind reports whether the schema is older than the program's, or earlier results are still
-// to be entered.
-func (s *Store) behind(ctx context.Context) (behind bool, err error) {
-	missing, _, err := migrate.Missing(ctx, s.db)
-	if err != nil || len(missing) > 0 {
-		return true, err
-	}
-	err = s.db.View(ctx, func(tx database.Tx) error {
-		return tx.Query(ctx, func(row database.Row) error {
-			return row.Scan(&behind)
-		}, `SELECT EXISTS (SELECT 1 FROM unscored)`)
-	})
-	return behind, err
+	return s.db.Prepare(ctx)
 }
 
 // upgrade brings the schema up to date if nobody leads.
@@ -57,7 +28,7 @@ func (s *Store) upgrade(ctx context.Context) error {
 			return nil
 		}
 		failure := &sweep.SchemaError{Database: s.db.Name(), Has: p.known - p.missing, Needs: p.known}
-		failure.Leader, failure.Since = s.leader(ctx, p.holder)
+		failure.Leader, failure.Since = s.leader(ctx)
 		return failure
 	}
 	if err != nil {
@@ -66,14 +37,15 @@ func (s *Store) upgrade(ctx context.Context) error {
 	return nil
 }
 
-// bringUp brings the schema up to date: under the lock of earlier programs as far as to
-// leases, and from there on as a leader.
+// bringUp brings the schema up to date as a leader, unless it was empty: whoever finds such a database makes its
+// schema.
 func (s *Store) bringUp(ctx context.Context, waiting func(holder string) error) error {
 	o, _, err := s.await(ctx, waiting, func(context.Context) (int64, error) { return 0, nil })
 	if err != nil {
 		return err
 	}
-	behind, err := s.behind(ctx)
+	state, err := s.schema.Look(ctx, s.db)
+	behind := len(state.Missing) > 0
 	if err == nil && !behind {
 		err = s.db.Prepare(ctx)
 	}

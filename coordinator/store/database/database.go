@@ -36,26 +36,28 @@ type Database interface {
 	UpdateLead(ctx context.Context, step Step, do func(tx Tx) error) error
 	// Renew renews the lease of a term, which then lasts for a time from now; held is false if the term is over.
 	// It is one statement, so that it takes no longer than one answer of the database, waits for no other
-	// transaction of this process, and need not survive a crash of the server. If Dialect.Lock is set nothing is
-	// written, which could wait for a long transaction: nobody else leads as long as the leader has the lock.
+	// transaction of this process, and need not survive a crash of the server. A Locking database writes nothing,
+	// which could wait for a long transaction: nobody else leads as long as the leader has the lock.
 	Renew(ctx context.Context, term int64, last time.Duration) (held bool, err error)
 	// Resign ends the lease of a term if it is not over, likewise.
 	Resign(ctx context.Context, term int64) error
 	// Now is the time by the one clock that all who use the database share.
 	Now(ctx context.Context, tx Tx) (time.Time, error)
-	// Lock takes the database's one lock. If another process holds it the lock is nil, and
-	// holder says which process, if that is known. Leaders of a schema without leases hold
-	// the lock, and all leaders if Dialect.Lock is set.
-	Lock(ctx context.Context) (lock Lock, holder string, err error)
-	// Holder reports whether any process holds the lock, and which one, if that is known. It
-	// takes no lock itself.
-	Holder(ctx context.Context) (holder string, held bool, err error)
 	// Explain adds to an error of the database what failed, in which database, and what to
 	// do, if that is known. A full disk is syscall.ENOSPC, wrapped; data that the database
 	// will never accept are sweep.ErrRefused; any other error that does not depend on the
 	// data is a *sweep.UnavailableError.
 	Explain(err error) error
 	Close() error
+}
+
+// Locking is a database with a lock that its leader holds. The operating system releases it with the
+// process, which shows at once that nobody leads. Without it, only an expired lease shows that.
+type Locking interface {
+	// Lock takes the lock. If another process holds it the lock is nil.
+	Lock(ctx context.Context) (Lock, error)
+	// Held reports whether any process holds the lock. It takes no lock itself.
+	Held(ctx context.Context) (bool, error)
 }
 
 // Lock is a hold on the database's lock.
@@ -72,6 +74,8 @@ const (
 	// Takeover may begin a new term. It waits until no Fenced transaction is open, and ends
 	// those that take too long if the database allows it: their process may hang.
 	Takeover
+	// Founding makes the schema of a database that has none: one program at a time.
+	Founding
 )
 
 // Tx is a running transaction, of one goroutine.
@@ -104,10 +108,8 @@ type Dialect struct {
 	TableExists string
 	// CreateMigrations makes the table of applied migrations if it is missing.
 	CreateMigrations string
-	// Lock is set if the leader has the database's lock. The operating system releases it
-	// with the process, which shows at once that nobody leads. Without it, only an expired
-	// lease shows that.
-	Lock bool
+	// Anew ends the sentence that says what to do about a database of another program.
+	Anew string
 	// NestedComments is set if a comment in /* and */ can have others in it.
 	NestedComments bool
 	// Collation compares texts by code point.

@@ -25,27 +25,41 @@ type Migration struct {
 	SQL  string
 }
 
-// Missing returns the migrations that a database lacks, and how many the
-// program knows.
-func Missing(ctx context.Context, db database.Database) (missing []Migration, known int, err error) {
-	err = db.View(ctx, func(tx database.Tx) error {
-		missing, known, err = Look(ctx, tx, db)
-		return err
-	})
-	return missing, known, err
+// Schema has a folder of numbered files for each kind of database.
+type Schema struct{ Files fs.FS }
+
+// Program is the schema that this program needs.
+var Program = Schema{migrations.Files}
+
+// State is how far a database is: which migrations it lacks, and how many there are.
+type State struct {
+	Missing []Migration
+	Known   int
 }
 
-// Up brings the schema of a database up to date, in transactions that write runs. The
-// caller leads the database: one program at a time may do it.
-func Up(ctx context.Context, db database.Database,
+// Empty reports whether the database has none of the schema.
+func (s State) Empty() bool { return len(s.Missing) == s.Known }
+
+// Look returns the state of a database.
+func (s Schema) Look(ctx context.Context, db database.Database) (state State, err error) {
+	err = db.View(ctx, func(tx database.Tx) error {
+		state, err = s.LookIn(ctx, tx, db)
+		return err
+	})
+	return state, err
+}
+
+// Up brings the schema of a database up to date, in transactions that write runs: one program at
+// a time may do it.
+func (s Schema) Up(ctx context.Context, db database.Database,
 	write func(ctx context.Context, do func(tx database.Tx) error) error) error {
 	for done := false; !done; {
 		err := write(ctx, func(tx database.Tx) error {
-			missing, _, err := Look(ctx, tx, db)
-			if done = len(missing) == 0; err != nil || done {
+			state, err := s.LookIn(ctx, tx, db)
+			if done = len(state.Missing) == 0; err != nil || done {
 				return err
 			}
-			next := missing[0]
+			next := state.Missing[0]
 			if next.Number == 1 {
 				if err := tx.Script(ctx, db.Dialect().CreateMigrations); err != nil {
 					return err
@@ -65,18 +79,18 @@ func Up(ctx context.Context, db database.Database,
 	return nil
 }
 
-// Look is Missing in a transaction.
-func Look(ctx context.Context, tx database.Tx, db database.Database) (missing []Migration, known int, err error) {
+// LookIn is Look in a transaction.
+func (s Schema) LookIn(ctx context.Context, tx database.Tx, db database.Database) (state State, err error) {
 	dialect := db.Dialect()
-	all, err := Load(migrations.Files, dialect.Folder)
+	all, err := Load(s.Files, dialect.Folder)
 	if err != nil {
-		return nil, 0, err
+		return state, err
 	}
 	exists := false
 	if err := tx.Query(ctx, func(row database.Row) error {
 		return row.Scan(&exists)
 	}, dialect.TableExists, "schema_migrations"); err != nil {
-		return nil, 0, err
+		return state, err
 	}
 	var applied []Migration
 	if exists {
@@ -87,11 +101,11 @@ func Look(ctx context.Context, tx database.Tx, db database.Database) (missing []
 			return err
 		}, `SELECT number, name FROM schema_migrations ORDER BY number`)
 		if err != nil {
-			return nil, 0, err
+			return state, err
 		}
 	}
-	missing, err = Pending(all, applied, db.Name())
-	return missing, len(all), err
+	missing, err := Pending(all, applied, db)
+	return State{missing, len(all)}, err
 }
 
 // Load reads the files NNNN_name.sql of a folder, which must be numbered
@@ -118,20 +132,24 @@ func Load(files fs.FS, folder string) ([]Migration, error) {
 }
 
 // Pending returns the migrations that a database lacks which has applied, in
-// order of number. One that the program does not know is ErrNewerSchema,
-// wrapped; database names the database in errors.
-func Pending(all []Migration, applied []Migration, database string) ([]Migration, error) {
+// order of number. One that follows those that the program knows is ErrNewerSchema,
+// wrapped; db names the database in errors.
+func Pending(all, applied []Migration, db interface {
+	Name() string
+	Dialect() *database.Dialect
+}) ([]Migration, error) {
 	for i, a := range applied {
 		if i >= len(all) {
 			newest := applied[len(applied)-1]
 			return nil, fmt.Errorf("%s has schema version %d (%s), this program knows up to version %d: %w; use the "+
 				"newer program",
-				database, newest.Number, newest.Name, len(all), sweep.ErrNewerSchema)
+				db.Name(), newest.Number, newest.Name, len(all), sweep.ErrNewerSchema)
 		}
 		if a.Number != all[i].Number || a.Name != all[i].Name {
-			return nil, fmt.Errorf("%s has migration %d %q where this program has %d %q: it belongs to another "+
-				"program or version",
-				database, a.Number, a.Name, all[i].Number, all[i].Name)
+			return nil, fmt.Errorf("%s was made by another version of this program, whose schema this one does not "+
+				"know (it has \"%d %s\" where this one has \"%d %s\"): export its results with the program that made "+
+				"it (sweep export, sweep sql, sweep table), %s",
+				db.Name(), a.Number, a.Name, all[i].Number, all[i].Name, db.Dialect().Anew)
 		}
 	}
 	return all[len(applied):], nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/migrate"
 	"sweep/migrations"
 	"sweep/sweep"
@@ -59,6 +60,12 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// named is a database in errors.
+type named struct{}
+
+func (named) Name() string               { return "the database x" }
+func (named) Dialect() *database.Dialect { return &database.Dialect{Anew: "then do it anew"} }
+
 func TestPending(t *testing.T) {
 	all := []migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "b"}}
 	for _, test := range []struct {
@@ -73,13 +80,16 @@ func TestPending(t *testing.T) {
 		{[]migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "c"}}, -1, false},
 		{[]migrate.Migration{{Number: 2, Name: "b"}}, -1, false},
 	} {
-		pending, err := migrate.Pending(all, test.applied, "the database x")
+		pending, err := migrate.Pending(all, test.applied, named{})
 		if (err != nil) != (test.want < 0) || err == nil && len(pending) != test.want ||
 			errors.Is(err, sweep.ErrNewerSchema) != test.newer {
 			t.Errorf("%v: %v %v", test.applied, pending, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), "the database x") {
 			t.Errorf("the error does not name the database: %v", err)
+		}
+		if err != nil && !test.newer && !strings.Contains(err.Error(), "sweep export") {
+			t.Errorf("the error does not say how results are kept: %v", err)
 		}
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,10 +31,8 @@ type Database struct {
 	// questions are asked and however slowly their answers are taken, recording
 	// does not wait for a connection.
 	pool, views *pgxpool.Pool
-	// lease has the connection that takes and renews the lead; excludes says that it
-	// keeps coordinators of the first version from leading.
-	lease    *pgxpool.Pool
-	excludes atomic.Bool
+	// lease has the connection that takes and renews the lead.
+	lease *pgxpool.Pool
 	// name is the database in errors: host and name, never the password.
 	name string
 	// readers run the queries of users.
@@ -123,6 +120,7 @@ var dialect = database.Dialect{
     name       text        NOT NULL,
     applied_at timestamptz NOT NULL
 )`,
+	Anew:           "then begin a new database",
 	Collation:      `"C"`,
 	NestedComments: true,
 	Selection:      `SET LOCAL enable_seqscan = on; SET LOCAL plan_cache_mode = auto`,

@@ -27,6 +27,7 @@ var steps = []string{
 	database.Fenced: idleEnds + `; LOCK TABLE cluster IN ROW SHARE MODE`,
 	// A takeover waits no longer than a person would.
 	database.Takeover: idleEnds + `; SET LOCAL lock_timeout = '10s'`,
+	database.Founding: idleEnds + `; SET LOCAL lock_timeout = '10s'; LOCK TABLE schema_migrations IN EXCLUSIVE MODE`,
 }
 
 const (
@@ -46,55 +47,44 @@ const evict = `SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_sta
 // the others are.
 func (d *Database) newLease(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error) {
 	config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
-	register := config.AfterConnect
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		d.excludes.Store(false)
-		return register(ctx, conn)
-	}
 	return pgxpool.NewWithConfig(ctx, config)
-}
-
-// excludeFirstVersion takes the lock of the leaders of the first version, so that none of them
-// that stands by begins to lead. If one holds the lock although the schema is newer, its session
-// is ended. Nothing else depends on the lock, and it may be lost with the connection.
-func (d *Database) excludeFirstVersion(ctx context.Context, t interface {
-	QueryRow(ctx context.Context, text string, args ...any) pgx.Row
-	Exec(ctx context.Context, text string, args ...any) (pgconn.CommandTag, error)
-}) error {
-	if d.excludes.Load() {
-		return nil
-	}
-	var taken bool
-	if err := t.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstVersionLock)).Scan(&taken); err != nil {
-		return err
-	}
-	d.excludes.Store(taken)
-	if taken {
-		return nil
-	}
-	_, err := t.Exec(ctx, `SELECT pg_terminate_backend(l.pid)`+holders+` AND l.locktype = 'advisory'
-		AND pg_has_role(a.usesysid, 'USAGE')`, int64(firstVersionLock)>>32, int64(firstVersionLock)&0xffffffff)
-	return err
 }
 
 // UpdateLead implements database.Database.
 func (d *Database) UpdateLead(ctx context.Context, step database.Step, do func(database.Tx) error) error {
 	pool := d.lease
-	if step == database.Fenced {
+	switch step {
+	case database.Fenced:
 		pool = d.pool
+	case database.Founding:
+		if err := d.makeMigrations(ctx); err != nil {
+			return err
+		}
 	}
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{BeginQuery: steps[step]}, func(t pgx.Tx) error {
-		if step == database.Fenced {
-			return do(tx{t, d})
+		if step == database.Takeover {
+			if err := d.lockLead(ctx, t); err != nil {
+				return err
+			}
 		}
-		if err := d.lockLead(ctx, t); err != nil {
-			return err
-		}
-		if err := do(tx{t, d}); err != nil {
-			return err
-		}
-		return d.excludeFirstVersion(ctx, t)
+		return do(tx{t, d})
 	})
+}
+
+// makeMigrations creates the table that Founding locks. Another program may create it at the same time.
+func (d *Database) makeMigrations(ctx context.Context) error {
+	var exists bool
+	if err := d.lease.QueryRow(ctx, dialect.TableExists, "schema_migrations").Scan(&exists); err != nil || exists {
+		return err
+	}
+	_, err := d.lease.Exec(ctx, dialect.CreateMigrations)
+	if answered := (*pgconn.PgError)(nil); errors.As(err, &answered) {
+		switch answered.Code {
+		case "42P07", "42710", "23505": // the table, its row type or their entries in the catalog are there by now
+			err = nil
+		}
+	}
+	return err
 }
 
 const (
@@ -102,28 +92,18 @@ const (
 	unsynced = ` FROM (SELECT set_config('synchronous_commit', 'off', TRUE) OFFSET 0) AS unsynced`
 	renew    = `UPDATE cluster SET expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond'` + unsynced +
 		` WHERE term = $1`
-	// resign unlocks in the same message, which is why it has no argument.
-	resign = `UPDATE cluster SET leader = '', expires_at = NULL` + unsynced + ` WHERE term = %d;
-		SELECT pg_advisory_unlock_all()`
+	// resign has no argument, so that it is one message.
+	resign = `UPDATE cluster SET leader = '', expires_at = NULL` + unsynced + ` WHERE term = %d`
 )
 
 // Renew implements database.Database.
 func (d *Database) Renew(ctx context.Context, term int64, last time.Duration) (held bool, err error) {
-	conn, err := d.lease.Acquire(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer conn.Release()
-	tag, err := conn.Exec(ctx, renew, term, last.Microseconds())
-	if held = tag.RowsAffected() > 0; held && err == nil {
-		err = d.excludeFirstVersion(ctx, conn)
-	}
-	return held, err
+	tag, err := d.lease.Exec(ctx, renew, term, last.Microseconds())
+	return tag.RowsAffected() > 0, err
 }
 
 // Resign implements database.Database.
 func (d *Database) Resign(ctx context.Context, term int64) error {
-	d.excludes.Store(false)
 	_, err := d.lease.Exec(ctx, fmt.Sprintf(resign, term))
 	return err
 }

@@ -193,50 +193,6 @@ func hold(t *testing.T, address, text string) *pgx.Conn {
 	return conn
 }
 
-const (
-	leaderOfFirstVersion = `SELECT pg_advisory_lock(x'7377656570000002'::bigint)`
-	leaderOfThisVersion  = `BEGIN; LOCK TABLE schema_migrations IN SHARE UPDATE EXCLUSIVE MODE`
-)
-
-// TestFirstVersionLeads: a coordinator of the first version that leads by its
-// advisory lock, although the schema is a later one, does so no longer when another
-// one leads, and neither does one that stands by.
-func TestFirstVersionLeads(t *testing.T) {
-	server := postgrestest.Start(t)
-	address := server.Database(t)
-	s := open(t, address)
-	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
-	defer cancel()
-	first := hold(t, address, leaderOfFirstVersion)
-	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for first.Ping(ctx) == nil { // until its session is ended
-	}
-	conn, other := hold(t, address, `SELECT 1`), 0
-	for other == 0 && ctx.Err() == nil { // until the leader has the lock
-		if err := conn.QueryRow(ctx,
-			`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid <> $1`,
-			first.PgConn().PID()).Scan(&other); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var taken bool
-	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(x'7377656570000002'::bigint)`).Scan(&taken); err != nil ||
-		taken {
-		t.Errorf("a coordinator of the first version leads too: %v", err)
-	}
-	if err := lead.Resign(ctx); err != nil {
-		t.Error(err)
-	}
-	for !taken { // the server may take a moment to notice the end of a session
-		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(x'7377656570000002'::bigint)`).Scan(&taken); err != nil {
-			t.Fatalf("after its end the leader keeps a lock: %v", err)
-		}
-	}
-}
-
 // TestReaderCannotLead: a user that only reads keeps nobody from leading.
 func TestReaderCannotLead(t *testing.T) {
 	server := postgrestest.Start(t)
@@ -246,10 +202,14 @@ func TestReaderCannotLead(t *testing.T) {
 	defer cancel()
 	execute(t, address, `CREATE USER reading; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reading`)
 	reader := strings.Replace(address, "sweep@", "reading@", 1)
-	hold(t, reader, leaderOfFirstVersion)
 	conn := hold(t, reader, `SELECT 1`)
-	if _, err := conn.Exec(ctx, leaderOfThisVersion); err == nil {
-		t.Error("a user that only reads took the lock")
+	for _, mode := range []string{"ROW SHARE", "EXCLUSIVE"} {
+		if _, err := conn.Exec(ctx, `BEGIN; LOCK TABLE cluster, schema_migrations IN `+mode+` MODE`); err == nil {
+			t.Errorf("a user that only reads took a lock in mode %s", mode)
+		}
+		if _, err := conn.Exec(ctx, `ROLLBACK`); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host", Waiting: func(holder string) {
 		t.Errorf("it waits for %s", holder)

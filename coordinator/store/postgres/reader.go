@@ -62,9 +62,9 @@ var readerSettings = map[string]string{
 // readable are the tables and views that queries of users may read; a relation
 // that is not named is not for them.
 var readable = []string{
-	"sweeps", "budgets", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions",
+	"sweeps", "budgets", "grids", "counters", "trials", "outcomes", "curve_arrays", "executions",
 	"reproducibility_faults",
-	"scores", "metrics", "metric_names", "point_aggregates", "groups", "unscored", "cluster", "classes", "standings",
+	"scores", "metrics", "metric_names", "point_aggregates", "groups", "cluster", "classes", "standings",
 	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts", "kept_artifacts", "lineages",
 	"trial_notes", "notes", "marks", "stop_rules", "stops", "pruned_curves",
 	"results", "curves", "best_trials", "point_means", "accuracy_table", "ucr_table", "mnist_table",

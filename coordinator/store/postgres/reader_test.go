@@ -527,25 +527,6 @@ func TestEveryRelationIsReadableOrNot(t *testing.T) {
 	}
 }
 
-// TestFormerReaderRole: the role that sessions of the store became in the first
-// version reads nothing any more.
-func TestFormerReaderRole(t *testing.T) {
-	server := postgrestest.Start(t)
-	address := server.Database(t)
-	open(t, address)
-	conn := connect(t, address)
-	n := one[int](t, conn,
-		`SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND has_table_privilege('sweep_reader', oid, 'SELECT')
-		AND relkind IN ('r', 'v')`)
-	if n != 0 {
-		t.Errorf("it reads %d relations", n)
-	}
-	execute(t, address, `CREATE TABLE later (a integer)`)
-	if one[bool](t, conn, `SELECT has_table_privilege('sweep_reader', 'later', 'SELECT')`) {
-		t.Error("it reads new tables")
-	}
-}
-
 // pgCode is the server's code of an error.
 func pgCode(err error) string {
 	var failure *pgconn.PgError

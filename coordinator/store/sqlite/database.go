@@ -180,7 +180,7 @@ var dialect = database.Dialect{
     name       TEXT NOT NULL,
     applied_at TEXT NOT NULL
 )`,
-	Lock:      true,
+	Anew:      "then move that file away and begin a new one",
 	Collation: `BINARY`,
 	Member:    member,
 }

@@ -21,41 +21,37 @@ type lock struct{ conn *conn }
 // lockSuffix ends the name of the lock's file.
 const lockSuffix = ".lead"
 
-// Lock implements database.Database.
-func (d *Database) Lock(ctx context.Context) (taken database.Lock, holder string, err error) {
+var _ database.Locking = (*Database)(nil)
+
+// Lock implements database.Locking.
+func (d *Database) Lock(ctx context.Context) (database.Lock, error) {
 	c, err := open(&plain, d.path+lockSuffix, nil, "busy_timeout(0)")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if err = c.Script(ctx, `BEGIN EXCLUSIVE`); err == nil {
-		if holder, err = firstVersion(d.path); err == nil && holder == "" {
-			return &lock{conn: c}, "", nil
-		}
+		return &lock{conn: c}, nil
 	}
 	if isBusy(err) {
 		err = nil
 	}
-	return nil, holder, errors.Join(err, c.Close())
+	return nil, errors.Join(err, c.Close())
 }
 
-// Holder implements database.Database. A file cannot be read during an exclusive transaction.
-func (d *Database) Holder(ctx context.Context) (holder string, held bool, err error) {
+// Held implements database.Locking. A file cannot be read during an exclusive transaction.
+func (d *Database) Held(ctx context.Context) (bool, error) {
 	if _, err := os.Stat(d.path + lockSuffix); errors.Is(err, fs.ErrNotExist) {
-		holder, err = firstVersion(d.path)
-		return holder, holder != "", err
+		return false, nil
 	}
 	c, err := open(&plain, d.path+lockSuffix, nil, "busy_timeout(0)", "query_only(1)")
 	if err != nil {
-		return "", false, err
+		return false, err
 	}
 	err = errors.Join(c.Script(ctx, `SELECT count(*) FROM sqlite_schema`), c.Close())
 	if isBusy(err) {
-		return "", true, nil
+		return true, nil
 	}
-	if err == nil {
-		holder, err = firstVersion(d.path)
-	}
-	return holder, holder != "", err
+	return false, err
 }
 
 // Release implements database.Lock.

@@ -49,10 +49,9 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		for _, table := range []string{"trials", "outcomes", "scores", "metrics", "metric_names", "point_aggregates",
 			"groups",
-			"executions", "curve_arrays", "trial_refusals", "grids", "counters", "classes", "standings",
-			"datasets"} {
+			"executions", "curve_arrays", "trial_refusals", "grids", "counters", "classes", "standings"} {
 			left := f.rows(`SELECT count(*) FROM ` + table)[0][0].(int64)
-			want := map[string]int64{"trials": 1, "metric_names": 1, "grids": 1, "counters": 1, "classes": 1, "datasets": 1}[table]
+			want := map[string]int64{"trials": 1, "metric_names": 1, "grids": 1, "counters": 1, "classes": 1}[table]
 			if left != want {
 				t.Errorf("%d rows in %s, want %d", left, table, want)
 			}

@@ -12,8 +12,7 @@ import (
 	"sweep/coordinator/store"
 )
 
-// empty is a SQLite database with the schema and nothing else, made once for all tests of a program: statements of the
-// schema take a third of a second of processor time.
+// empty is a SQLite database with the schema and nothing else, made once for all tests of a program.
 var empty = sync.OnceValues(func() (content []byte, err error) {
 	dir, err := os.MkdirTemp("", "sweep-schema-")
 	if err != nil {

@@ -1,2 +1,0 @@
--- SQLite has no roles: the queries of users run on a connection that cannot write. The number keeps pace with
--- postgres/0003_reader.sql.

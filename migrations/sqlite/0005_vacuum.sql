@@ -1,1 +1,0 @@
--- SQLite removes index entries at once: there is nothing to do. The number keeps pace with postgres/0005_vacuum.sql.

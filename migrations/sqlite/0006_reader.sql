@@ -1,2 +1,0 @@
--- SQLite has no logins: the queries of users run on a connection that cannot write. The number keeps pace with
--- postgres/0006_reader.sql.

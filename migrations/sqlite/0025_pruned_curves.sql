@@ -1,4 +1,0 @@
--- The trials whose curves were removed (sweep prune --curves): no other sweep reuses their results.
-CREATE TABLE pruned_curves (
-    trial_no INTEGER PRIMARY KEY REFERENCES trials
-);
