@@ -19,7 +19,7 @@ build:
 
 test:
 	./.ci/install
-	$(GO) test -timeout 60m -parallel 4 ./...
+	$(GO) test -timeout 60m -parallel 4 $(TEST_FLAGS) ./...
 
 # SQLite is C translated to Go. Its memory lies outside Go's heap, where the race
 # detector does not look: instrumented it takes eight times as long, and nothing can be
