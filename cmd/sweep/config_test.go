@@ -19,6 +19,7 @@ func inProcess(t testing.TB, args ...string) (stdout, stderr string, code int) {
 }
 
 func TestSettingsComeFromFlagsThenEnvironmentThenFile(t *testing.T) {
+	fullOnly(t)
 	dir := t.TempDir()
 	file := write(t, dir, "sweep.conf", "# the cluster\n\nSWEEP_NATS=nats://user:secret@file:4222\nSWEEP_SLOTS = "+
 		"3\nSWEEP_POOL='big mem'\nSWEEP_DATA=/file\n"+

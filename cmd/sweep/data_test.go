@@ -7,6 +7,7 @@ import (
 )
 
 func TestDataCommands(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()
 	run := func(args ...string) (stdout, stderr string, code int) {

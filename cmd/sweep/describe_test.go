@@ -28,6 +28,7 @@ func describe(t *testing.T, d *sweep.Description) string {
 // TestDescribeBuiltin: the description fits into 100 columns and prints the source of
 // every system, with its equations.
 func TestDescribeBuiltin(t *testing.T) {
+	fullOnly(t)
 	trainer, err := model.NewTrainer()
 	if err != nil {
 		t.Fatal(err)

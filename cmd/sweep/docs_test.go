@@ -107,6 +107,7 @@ func ownAddresses(t *testing.T, script string) string {
 // TestDocumentedCommands: every command line of every page names a command and flags
 // that there are, with as many arguments as it takes.
 func TestDocumentedCommands(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	checked := 0
 	for _, page := range pages(t) {
@@ -219,6 +220,7 @@ func anchors(text string) map[string]bool {
 
 // Each paragraph, list item and row of a table on that page names a test that exists.
 func TestGuarantees(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/guarantees.md")
 	if err != nil {
@@ -276,6 +278,7 @@ func testCode(t *testing.T) string {
 // Links between pages lead to a file and a heading that there are, README.md leads to the index, and the index to
 // every page.
 func TestDocumentationLinks(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	indexes := []string{"../../README.md", "../../docs/README.md", "../../docs/papers/README.md"}
 	reached := map[string]bool{}

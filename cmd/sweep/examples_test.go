@@ -49,6 +49,7 @@ func files(t *testing.T) map[string][]byte {
 // The built-in trainer accepts the examples of its own and the presets: the files against its schema, and points of each
 // with data that need no files. Those of MNIST and the UCR archive are checked against the schema alone.
 func TestExamplesAreAccepted(t *testing.T) {
+	fullOnly(t)
 	trainer, err := model.NewTrainer()
 	if err != nil {
 		t.Fatal(err)

@@ -60,6 +60,7 @@ func TestSomeValues(t *testing.T) {
 
 // A wrong flag leaves the file that would be written as it is.
 func TestExportLeavesFile(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	file := write(t, t.TempDir(), "trials.csv", "earlier")
 	for _, flags := range [][]string{{"--format", "xml"}, {"--curves"}} {
@@ -75,6 +76,7 @@ func TestExportLeavesFile(t *testing.T) {
 
 // A search may have as many points as there are numbers: some of them are checked.
 func TestExpandMany(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	file := write(t, t.TempDir(), "many.yaml", "trainer: noop\nmethod: random\nrun_cap: 9223372036854775807\n"+
 		"parameters:\n  x: {values: [0, 1, 2]}\n")

@@ -11,6 +11,7 @@ import (
 // The help of every command shows the common settings and no others; the topic has all of them, with variable
 // and meaning.
 func TestSettingsHelp(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	root := newRoot()
 	topic, stderr, code := output(t, t.TempDir(), "help", "settings")

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 }
 
 // fullOnly leaves a test out under -short, with which the race detector looks at the
-// program: other tests have the same parts of it work beside each other, in the same
-// processes, so that it would see nothing new here.
+// program: one thing is done after the other, or other tests have the same parts of it work
+// beside each other, in the same processes, so that it would see nothing new here.
 func fullOnly(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -242,6 +242,7 @@ parameters:
 
 // Every command has a help text with an example, and says its exit codes.
 func TestHelpTexts(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	root := newRoot()

@@ -17,6 +17,7 @@ import (
 // have no line that man would take for a request by mistake, and bash reads the
 // completion.
 func TestManual(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	dir := t.TempDir()
 	root := newRoot()

@@ -83,6 +83,7 @@ func TestNotebook(t *testing.T) {
 
 // Tables and curves escape what trials say, show a bounded number of rows, and draw what can be drawn.
 func TestShownInNotebooks(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	const text = `
 import math, sweep_results as results

@@ -25,6 +25,7 @@ var updatePresets = flag.Bool("update-presets", false, "write the snapshots of t
 // The files of each preset are sound: the trainer takes them, and the table or figure names parameters and metrics
 // that there are.
 func TestPresetFiles(t *testing.T) {
+	fullOnly(t)
 	trainer, err := model.NewTrainer()
 	if err != nil {
 		t.Fatal(err)
@@ -225,6 +226,7 @@ func wording(t *testing.T, svg []byte) string {
 
 // Presets that there are not, and flags that do not fit, get an error that says what to do.
 func TestPresetErrors(t *testing.T) {
+	fullOnly(t)
 	none := filepath.Join(t.TempDir(), "none")
 	for _, c := range []struct {
 		args []string

@@ -25,6 +25,7 @@ var update = flag.Bool("update", false, "write the generated pages of docs/refer
 // and flag, every setting, every key of sweep files, every parameter, metric and artifact of the built-in trainer,
 // every view and column. -update writes them.
 func TestReference(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	for name, generate := range map[string]func(t *testing.T) string{
 		"commands": commandsPage, "settings": settingsPage, "keys": keysPage, "parameters": parametersPage,
@@ -252,6 +253,7 @@ var (
 
 // The page of the dashboard's API has a row for each address that the server answers, and no others.
 func TestReferenceOfAPI(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	read := func(pattern *regexp.Regexp, path string) map[string]bool {
 		text, err := os.ReadFile(path)

@@ -9,6 +9,7 @@ import (
 
 // The stacks have the numbers of weights that the layers' formulas give.
 func TestSlideStacks(t *testing.T) {
+	fullOnly(t)
 	counts, err := stackCounts(t.Context())
 	if want := []int64{13_615_304, 14_189_000}; err != nil || !slices.Equal(counts, want) {
 		t.Errorf("%d weights, %v, want %d", counts, err, want)

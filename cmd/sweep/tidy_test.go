@@ -38,6 +38,7 @@ var spared = map[string]*regexp.Regexp{
 
 // TestWords finds words of the house in code, pages and documentation.
 func TestWords(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	words := map[string]*regexp.Regexp{}
 	for word := range privateWords {
@@ -60,6 +61,7 @@ func TestWords(t *testing.T) {
 // TestBounds finds channels whose capacity, and waits and growing pauses whose length, has no
 // name that says what it bounds.
 func TestBounds(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	eachFile(t, regexp.MustCompile(`\.go$`), func(name string, text string) {
 		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(path.Dir(name), "test") {
