@@ -209,7 +209,7 @@ func (c *Coordinator) learnPools(ctx context.Context, ids []string) error {
 // not exist. A worker of an unknown pool ("") may.
 func (c *Coordinator) mayReport(pool string, e *sweep.Event) bool {
 	own, known := c.pools.Load(e.Sweep)
-	if !known || pool == "" || pool == own {
+	if !known || pool == own {
 		return true
 	}
 	c.log.Error("event dropped: a worker of another pool sent it", "trial", e.TrialID, "pool", pool, "worker", e.Worker)

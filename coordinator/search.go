@@ -107,8 +107,7 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first,
 			return &expansionError{fmt.Errorf("parameters of trial %d: %w", row.Index, err)}
 		}
 		ended = ended && row.State.Terminal()
-		trial.Stopped = row.State == sweep.Stopped
-		ran := row.State == sweep.Completed && !row.Diverged || trial.Stopped && own.policy.TakesStopped()
+		ran := row.State == sweep.Completed && !row.Diverged || row.State == sweep.Stopped && own.policy.TakesStopped()
 		if ran && len(row.Summary) > 0 {
 			var summary map[string]float64
 			if err := json.Unmarshal(row.Summary, &summary); err != nil {

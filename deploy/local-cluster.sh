@@ -80,9 +80,6 @@ alive() {
   done
 }
 
-if [ -e "$database/PG_VERSION" ] && [ ! -e "$dir/pgpass" ]; then
-  die "$database was made by an earlier version, whose daemons were the database's administrators: name another directory, or remove it"
-fi
 if [ ! -e "$database/PG_VERSION" ]; then
   echo "making the database" >&2
   mkdir -p "$database"

@@ -20,7 +20,7 @@ import (
 //
 // A checkpoint is the snapshot in gob without Values, Moments and Best.Values, which
 // follow it one after the other, four bytes a value: gob takes more, and several times
-// the memory while it writes. Checkpoints of earlier programs have them inside.
+// the memory while it writes.
 type snapshot struct {
 	// Level is the kernel level of the steps so far: at another one equal steps give
 	// other bits.
@@ -34,13 +34,13 @@ type snapshot struct {
 	// unless it goes on where the last one ended.
 	States [][]state
 	Best   best
-	// Validated is retained for an artifact. Checkpoints of earlier programs lack it.
+	// Validated is retained for an artifact.
 	Validated []safetensors.Tensor
 	Points    []byte // the curves, as their recorder writes them
 	// Seconds is how long the trial has taken so far, over all its executions.
 	Seconds float64
 	// End is the number of steps of the trial, and Spaced are the points of the curves whose spacing
-	// depends on it, of an open-ended trial. Checkpoints of earlier programs lack both.
+	// depends on it, of an open-ended trial.
 	End    int
 	Spaced []sweep.Curve
 }
@@ -171,10 +171,8 @@ func (t *training) resume(state []byte) error {
 		return fmt.Errorf("checkpoint: it is of kernel level %q, and this trainer runs at %s", s.Level, level)
 	}
 	values, moments := t.net.Arena.Values(), t.optimizer.State().Moments
-	if s.Values == nil {
-		if err := s.readValues(state[len(state)-rest.Len():], len(values), moments); err != nil {
-			return fmt.Errorf("checkpoint: %w", err)
-		}
+	if err := s.readValues(state[len(state)-rest.Len():], len(values), moments); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
 	}
 	fits := len(s.Values) == len(values) && len(s.Moments) == len(moments) && s.Position > 0 &&
 		s.Position <= t.plan.Steps &&
@@ -186,7 +184,7 @@ func (t *training) resume(state []byte) error {
 	if !fits || !t.setStates(s.States) {
 		return fmt.Errorf("checkpoint: it belongs to another trial")
 	}
-	if s.End > 0 && s.End != t.plan.Steps && !t.s.openEnded {
+	if s.End != t.plan.Steps && !t.s.openEnded {
 		return fmt.Errorf("checkpoint: it is of a trial of %d steps, and this one has %d and is not open_ended", s.End,
 			t.plan.Steps)
 	}

@@ -289,18 +289,6 @@ func TestRefitProbabilities(t *testing.T) {
 	if !bytes.Equal(again.artifact, whole.artifact) {
 		t.Error("resumed within the refit it has other probabilities")
 	}
-	// A checkpoint of a program that kept no validation rows leaves them out.
-	request.Checkpoint = earlierCheckpoint(t, request.Checkpoint, func(s *snapshot) { s.Validated = nil })
-	again = newCollector()
-	if _, err := newTrainer(t).Train(t.Context(), request, again); err != nil {
-		t.Fatal(err)
-	}
-	if file, err = safetensors.Decode(again.artifact); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.Tensor("validation", safetensors.F16); err == nil {
-		t.Error("probabilities of series that were trained on")
-	}
 }
 
 // A refit belongs to the final weights of a classification, and to nothing else.

@@ -67,7 +67,7 @@ type training struct {
 type epochSum struct {
 	Loss, Gradient       float64
 	Correct, Rows, Steps int
-	// Gradients are those at the watched time steps. Checkpoints of earlier programs lack it.
+	// Gradients are those at the watched time steps.
 	Gradients []float64
 }
 

@@ -221,7 +221,7 @@ func (d *Description) Diverged(metric string, p Parameters) float64 {
 }
 
 // assumed is what a diverged trial counts as by a description that says it of no metric, as those
-// of scripts and those that earlier programs stored.
+// of scripts.
 var assumed = map[string]float64{defaultMetric: 20, "test_loss": 20, "test_accuracy": 0}
 
 func (d *Description) saysDiverged() bool {

@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sweep/coordinator/store"
+	"sweep/coordinator/store/database"
 )
 
 // inProcess executes a command line in this process.
@@ -154,6 +158,31 @@ func TestLocalSweepsAreChanged(t *testing.T) {
 		if code != line.code || !strings.Contains(stdout, line.stdout) || !strings.Contains(stderr, line.stderr) {
 			t.Errorf("sweep %s: exit code %d, want %d\n%s%s", strings.Join(line.args, " "), code, line.code,
 				stdout, stderr)
+		}
+	}
+}
+
+// The database of a home that an earlier program made is refused by one sentence, which names the file to move away
+// and says how its results are kept.
+func TestEarlierDatabase(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "sweep.db")
+	s, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.(*store.Store).Database().Update(t.Context(), func(tx database.Tx) error {
+		return tx.Script(t.Context(), `UPDATE schema_migrations SET name = 'tables' WHERE number = 1`)
+	})
+	if err = errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"status"}, {"export"}, {"sql", "SELECT 1"}} {
+		stdout, stderr, code := output(t, home, args...)
+		for _, want := range []string{path, `"1 tables"`, "sweep export", "move that file away"} {
+			if code == 0 || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("sweep %v, exit code %d, without %q in one line: %s%s", args, code, want, stdout, stderr)
+			}
 		}
 	}
 }

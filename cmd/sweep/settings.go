@@ -100,7 +100,7 @@ func (s *settings) homeDir() (string, error) {
 func makePrivate(dir string, own bool) error {
 	if info, err := os.Stat(dir); err == nil {
 		if own && info.IsDir() && info.Mode().Perm()&0o077 != 0 {
-			return os.Chmod(dir, 0o700) // earlier versions let everybody in
+			return os.Chmod(dir, 0o700) // whoever made it
 		}
 		return os.MkdirAll(dir, 0o700) // fails if it is a file
 	}

@@ -52,7 +52,7 @@ func TestStateIsPrivate(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	if got := mode(usual); got != 0o700 {
-		t.Errorf("the directory of an earlier version has mode %v", got)
+		t.Errorf("the usual directory keeps mode %v", got)
 	}
 	if got := mode(filepath.Dir(usual)); got != 0o755 {
 		t.Errorf("the directory above has mode %v", got)

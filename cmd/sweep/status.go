@@ -222,8 +222,8 @@ func statusOf(ctx context.Context, results reader, notes io.Writer, args []strin
 		list = append(list, entry)
 	}
 	losses, err := lossesOf(ctx, results, unfinished)
-	if err != nil { // a coordinator of an older version does not know of them
-		fmt.Fprintln(notes, "cannot show trials whose workers vanished:", err)
+	if err != nil {
+		return nil, err
 	}
 	for i := range list {
 		list[i].Losses = losses[list[i].ID]

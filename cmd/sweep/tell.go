@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -184,10 +183,7 @@ func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *t
 // repeated fails unless the sweep has the same points from a trial on.
 func (t *told) repeated(record *sweep.SweepRecord, key string, first int64) error {
 	for i := range record.Grids {
-		// Earlier programs had keys without the sweep.
-		own := record.Grids[i].Submission.Key
-		if record.Grids[i].First == first && strings.Replace(own, "told-"+record.ID+"-", "told-", 1) ==
-			strings.Replace(key, "told-"+record.ID+"-", "told-", 1) {
+		if record.Grids[i].First == first && record.Grids[i].Submission.Key == key {
 			return nil
 		}
 	}

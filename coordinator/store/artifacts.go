@@ -140,7 +140,7 @@ func (s *Store) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
 					}
 					t.each(func(row database.Row) error {
 						r := sweep.ArtifactRecord{Artifact: sweep.Artifact{Name: name,
-							Problem: "its worker reported nothing of it: it may be of an older version"}}
+							Problem: "its worker reported nothing of it"}}
 						if err := row.Scan(&r.Index); err != nil {
 							return err
 						}

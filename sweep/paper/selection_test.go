@@ -257,7 +257,7 @@ func TestEnsembleLosses(t *testing.T) {
 			t.Errorf("%s:\n%s", by, table)
 		}
 	}
-	// Those that an earlier program refitted have no validation rows: the loss is not known.
+	// Without validation rows the loss is not known.
 	cast[all[1].TrialID] = file(t, []int{1}, []float32{.5, .5})
 	c := collect(t, all...)
 	if err := c.Vote(report.Auto, isUCR, cast.load); err == nil ||

@@ -13,11 +13,9 @@ import "sweep/sweep"
 type Trial struct {
 	// Parameters are resolved, as a store has them.
 	Parameters sweep.Parameters
-	// Value is the metric, NaN if there is none: the trial failed, was cancelled or diverged. A smaller
-	// one is better.
+	// Value is the metric, NaN if there is none: the trial failed, was cancelled or diverged, or was stopped early and
+	// the search does not take that. A smaller one is better.
 	Value float64
-	// Stopped says that the trial was stopped early. It has a value only for a search that TakesStopped.
-	Stopped bool
 	// Skipped is why the trial was not run, if it was not.
 	Skipped string
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"sweep/sweep"
 	"sweep/sweep/statistics"
@@ -18,8 +17,7 @@ import (
 //   - If they do, each point is compared with the one of the smallest sum of ranks by Wilcoxon's
 //     signed ranks, one-sided. Those that are worse are out.
 //
-// A trial without a value is worse than all others. A replicate in which a trial of the group was stopped early is
-// left out of its tests: the values of trials that ran to different lengths do not compare.
+// A trial without a value is worse than all others.
 //
 // M. Birattari, T. Stützle, L. Paquete and K. Varrentrapp, A racing algorithm for configuring
 // metaheuristics, GECCO 2002 (which compares pairs by Conover's test).
@@ -101,9 +99,6 @@ func (r *Race) out(ctx context.Context, trials []Trial) ([]string, error) {
 		values := make([][]float64, len(members))
 		for replicate := range done {
 			own := trials[replicate*int(r.points):]
-			if slices.ContainsFunc(members, func(i int) bool { return own[i].Stopped }) {
-				continue
-			}
 			for k, i := range members {
 				value := own[i].Value
 				if math.IsNaN(value) {
@@ -112,9 +107,7 @@ func (r *Race) out(ctx context.Context, trials []Trial) ([]string, error) {
 				values[k] = append(values[k], value)
 			}
 		}
-		if len(values[0]) >= r.race.Replicates() {
-			r.test(members, values, out)
-		}
+		r.test(members, values, out)
 	}
 	return out, nil
 }

@@ -111,41 +111,6 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// Replicates with a trial that was stopped early are in no test: its value is of fewer steps.
-func TestRaceLeavesStoppedOut(t *testing.T) {
-	spec := raceSpec(3, 12, 0.95)
-	race, err := NewRace(spec, &sweep.Description{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopped := func(p sweep.Parameters) bool { // model a, x 3, in three replicates
-		return p["model"] == "a" && p["x"] == int64(3) && p["seed"].(int64) <= 3
-	}
-	var trials []Trial
-	for race.Generation(int64(len(trials))) < 11 {
-		next, err := race.Next(t.Context(), trials)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range next {
-			seed := p.Parameters["seed"].(int64)
-			if least := map[any]int64{"a": 8, "b": 5}[p.Parameters["model"]]; p.Skip != "" && seed <= least {
-				t.Errorf("%v is out after %d replicates: %s", p.Parameters, seed-1, p.Skip)
-			} else if p.Skip == "" && seed > least && p.Parameters["x"] != int64(1) {
-				t.Errorf("%v still runs", p.Parameters)
-			}
-			trial := Trial{Parameters: p.Parameters, Value: float64(p.Parameters["x"].(int64)), Skipped: p.Skip}
-			if stopped(p.Parameters) {
-				trial.Value, trial.Stopped = math.NaN(), true
-			}
-			trials = append(trials, trial)
-		}
-	}
-	if race.TakesStopped() {
-		t.Error("a race takes the values of stopped trials")
-	}
-}
-
 // A point that is out stays out, whatever the results of earlier trials are afterwards.
 func TestRaceRetried(t *testing.T) {
 	spec := raceSpec(3, 9, 0.95)

@@ -90,9 +90,8 @@ func (c *Collection) Vote(by Selection, wanted func(set string) bool,
 }
 
 // errNoValidation says that a trial has no rows by which to choose the number of points.
-var errNoValidation = errors.New("its class probabilities have no validation rows, as those that earlier programs " +
-	"kept of a refit: " +
-	"run its sweep file again with --reuse=false, or name the number of points, as in ensemble:3")
+var errNoValidation = errors.New("its class probabilities have no validation rows: " +
+	"name the number of points, as in ensemble:3")
 
 // vote is the result of an ensemble.
 type vote struct {

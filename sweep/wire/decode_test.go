@@ -12,7 +12,7 @@ import (
 func FuzzDecodeJob(f *testing.F) {
 	f.Add("sweep.work.cpu.a.s1.0",
 		[]byte(
-			`{"version":2,"sweep":"s1","index":0,"requirement":{"trainer":"noop"},"pool":"cpu","parameters":{"a":1}}`))
+			`{"version":4,"sweep":"s1","index":0,"requirement":{"trainer":"noop"},"pool":"cpu","parameters":{"a":1}}`))
 	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":5}`))
 	f.Add("sweep.work", []byte(`[`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
@@ -53,8 +53,8 @@ func FuzzDecodeEvents(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add("sweep.events.cpu.w1", data)
-	f.Add("sweep.events.s1.0.started",
-		[]byte(`{"version":1,"events":[{"kind":"started","sweep":"s1","execution":"\u0000"}]}`))
+	f.Add("sweep.events.cpu.w1",
+		[]byte(`{"version":4,"pool":"cpu","events":[{"kind":"started","sweep":"s1","execution":"\u0000"}]}`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
 		events, err := decodeEvents(subject, data)
 		if err != nil {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,55 +13,37 @@ import (
 // eventMessage is a message with events of one execution, or of several short ones.
 type eventMessage struct {
 	Version int `json:"version"`
-	// Pool is the worker's; version 1 has none.
+	// Pool is the worker's.
 	Pool   string        `json:"pool,omitempty"`
 	Events []sweep.Event `json:"events"`
-	// Samples holds the curves of all events, see samples.go. Before version 3 each event
-	// had its own.
+	// Samples holds the curves of all events, see samples.go.
 	Samples []byte `json:"samples,omitempty"`
 }
 
-// encodeEvents encodes a message of events. A message without curves has the version that
-// older programs read.
+// encodeEvents encodes a message of events.
 func encodeEvents(pool string, events []sweep.Event) ([]byte, error) {
 	bare, samples := withoutSamples(events)
-	m := eventMessage{Version, pool, bare, samples}
-	if len(samples) > 0 {
-		m.Version = sampledEvents
-	}
-	return json.Marshal(m)
+	return json.Marshal(eventMessage{Version, pool, bare, samples})
 }
 
 // decodeEvents decodes a message of events. It checks that the subject matches the content.
 func decodeEvents(subject string, data []byte) (*eventMessage, error) {
 	var m eventMessage
 	err := json.Unmarshal(data, &m)
-	if m.Version > sampledEvents {
-		return nil, &newerError{"events", m.Version, sampledEvents}
+	if m.Version > Version {
+		return nil, &newerError{"events", m.Version, Version}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
-	switch m.Version {
-	case Version, sampledEvents:
-		if !strings.HasPrefix(subject, eventsPrefix+m.Pool+".") || m.Pool == "" {
-			return nil, fmt.Errorf("events of pool %q under the subject %q", m.Pool, subject)
-		}
-		if err := addSamples(m.Events, m.Samples); err != nil {
-			return nil, fmt.Errorf("events: %w", err)
-		}
-	case 1:
-		id, err := trialOfEvent(subject)
-		if err != nil {
-			return nil, err
-		}
-		for i := range m.Events {
-			if e := &m.Events[i]; e.TrialID != id {
-				return nil, fmt.Errorf("event of trial %s under the subject of %s", e.TrialID, id)
-			}
-		}
-	default:
-		return nil, errors.New("events without a version")
+	if m.Version < Version {
+		return nil, fmt.Errorf("events of version %d: this program reads version %d", m.Version, Version)
+	}
+	if !strings.HasPrefix(subject, eventsPrefix+m.Pool+".") || m.Pool == "" {
+		return nil, fmt.Errorf("events of pool %q under the subject %q", m.Pool, subject)
+	}
+	if err := addSamples(m.Events, m.Samples); err != nil {
+		return nil, fmt.Errorf("events: %w", err)
 	}
 	return &m, nil
 }

@@ -54,8 +54,7 @@ func (c *EventConsumer) Close() { c.puller.close() }
 // EventBatch holds events to be stored. Call Ack after the commit.
 type EventBatch struct {
 	Events []sweep.Event
-	// Pools has, for each event, the pool of the worker that sent it; "" if it is not
-	// known (version 1).
+	// Pools has, for each event, the pool of the worker that sent it.
 	Pools []string
 	// Bad are events that cannot be stored, each with the reason.
 	Bad []BadEvent
@@ -69,7 +68,7 @@ type EventBatch struct {
 // BadEvent is an event that cannot be stored.
 type BadEvent struct {
 	sweep.Event
-	// Pool is the pool of the worker that sent it; "" if it is not known.
+	// Pool is the pool of the worker that sent it.
 	Pool string
 	Err  error
 }

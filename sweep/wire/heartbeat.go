@@ -21,7 +21,7 @@ const (
 )
 
 // The subjects of heartbeats, a worker's own, and of the coordinator's request for
-// them. Deployed permissions and earlier workers use these texts: they stay.
+// them. Deployed permissions have these texts: they stay.
 const (
 	heartbeatPrefix  = "sweep.beat."
 	heartbeatRequest = "sweep.workers.beat"

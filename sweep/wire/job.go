@@ -62,8 +62,8 @@ type jobMessage struct {
 func decodeJob(subject string, data []byte) (*Job, error) {
 	var m jobMessage
 	err := json.Unmarshal(data, &m)
-	if m.Version > aloneJobs {
-		return nil, &newerError{"job", m.Version, aloneJobs}
+	if m.Version > Version {
+		return nil, &newerError{"job", m.Version, Version}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("job: %w", err)
@@ -137,14 +137,7 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 		if err := CheckToken("sweep", id.Sweep); err != nil {
 			return tooLarge, fmt.Errorf("job of trial %s: %w", id, err)
 		}
-		m := jobMessage{Version, jobs[i]}
-		if m.Stop != nil {
-			m.Version = stoppedJobs
-		}
-		if m.Alone() {
-			m.Version = aloneJobs
-		}
-		data, err := json.Marshal(m)
+		data, err := json.Marshal(jobMessage{Version, jobs[i]})
 		if err != nil {
 			return tooLarge, fmt.Errorf("job of trial %s: %w", id, err)
 		}

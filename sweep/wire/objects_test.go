@@ -183,7 +183,7 @@ func TestObjectsHaveRoomAgain(t *testing.T) {
 	}
 }
 
-// A bucket without a bound, as earlier programs made it, gets one and keeps what is
+// A bucket without a bound gets one and keeps what is
 // in it, also where it has filled the server; one that its operator has bounded
 // stays as it is, unless a size is set.
 func TestObjectsTakeOverBuckets(t *testing.T) {

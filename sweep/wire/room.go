@@ -73,7 +73,7 @@ func explainFull(err error) error {
 
 // Prepare implements artifact.Backend. It creates a pool's bucket, or sets the limit of an existing
 // one to the size of the Objects. Without such a size it keeps the limit, which an operator may
-// have set, and adds one to the unlimited buckets of earlier programs. It sends up to 30 requests, and
+// have set, and adds one to a bucket that has none. It sends up to 30 requests, and
 // fails as soon as one is not answered. It must follow Setup: with an account's last stream the server
 // removes its folder, soon after; a stream that it cannot create in between it counts as storage that
 // is free.

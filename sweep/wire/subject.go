@@ -33,16 +33,6 @@ const eventsPrefix = "sweep.events."
 // eventSubject is where a worker of a pool reports.
 func eventSubject(pool, worker string) string { return eventsPrefix + pool + "." + worker }
 
-// trialOfEvent reads the trial out of the subject of a version 1 event,
-// sweep.events.<sweep>.<index>.<kind>.
-func trialOfEvent(subject string) (sweep.TrialID, error) {
-	tokens := strings.Split(subject, ".")
-	if len(tokens) != 5 {
-		return sweep.TrialID{}, fmt.Errorf("subject %q is no event's", subject)
-	}
-	return trialOfTokens(subject, tokens[2], tokens[3])
-}
-
 func trialOfTokens(subject, id, index string) (sweep.TrialID, error) {
 	i, err := strconv.ParseInt(index, 10, 64)
 	if err != nil || i < 0 {

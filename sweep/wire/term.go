@@ -19,18 +19,14 @@ func (e *SupersededError) Error() string {
 	return fmt.Sprintf("this coordinator (term %d) was replaced by one of term %d", e.Own, e.Later)
 }
 
-// collectorPrefix begins the names of the collectors' consumers: "collector-TERM". Version 1
-// had no term and called its consumer "collector".
-const collectorPrefix = "collector"
+// collectorPrefix begins the names of the collectors' consumers, which end in the term.
+const collectorPrefix = "collector-"
 
-func collectorName(term int64) string { return fmt.Sprintf("%s-%d", collectorPrefix, term) }
+func collectorName(term int64) string { return fmt.Sprint(collectorPrefix, term) }
 
-// collectorTerm returns the term of a collector's consumer, 0 for that of version 1.
+// collectorTerm returns the term of a collector's consumer.
 func collectorTerm(consumer string) (term int64, isCollector bool) {
-	if consumer == collectorPrefix {
-		return 0, true
-	}
-	text, found := strings.CutPrefix(consumer, collectorPrefix+"-")
+	text, found := strings.CutPrefix(consumer, collectorPrefix)
 	term, err := strconv.ParseInt(text, 10, 64)
 	return term, found && err == nil
 }

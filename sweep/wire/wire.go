@@ -21,27 +21,14 @@ import (
 	"sweep/sweep"
 )
 
-// Version is the version of the messages that this package writes. It reads
-// version 1 of events too.
-const Version = 2
-
-// sampledEvents is the version of messages of events that have curves.
-const sampledEvents = 3
-
-// stoppedJobs is the version of jobs that are stopped early: a worker that does not know them would run them to
-// their ends.
-const stoppedJobs = 3
-
-// aloneJobs is the version of jobs of trials that run alone: a worker that does not know them would run others beside
-// them.
-const aloneJobs = 4
+// Version is the version of messages. It increases whenever older programs would misunderstand newer ones, which leave
+// them to those who know them. Events of the version before are to be read from then on: workers may still report.
+const Version = 4
 
 // EventsStream is the stream of events; each pool has a stream of jobs.
 const (
 	EventsStream     = "SWEEP_EVENTS"
 	jobsStreamPrefix = "SWEEP_JOBS_"
-	// firstJobsStream is the stream of jobs of version 1.
-	firstJobsStream = "SWEEP_JOBS"
 )
 
 // jobsStream is the stream of a pool's jobs.
@@ -218,11 +205,6 @@ func (w *Wire) Setup(ctx context.Context, cluster sweep.Cluster, adopt bool) err
 				return err
 			}
 		}
-	}
-	// The jobs of version 1 are published again for workers of this version. The results of
-	// those that run on a worker of version 1 are accepted.
-	if err := w.js.DeleteStream(ctx, firstJobsStream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("stream %s of an older version: %w", firstJobsStream, err)
 	}
 	return w.stream(ctx, jetstream.StreamConfig{
 		Name:        EventsStream,

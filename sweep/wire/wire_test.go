@@ -748,15 +748,15 @@ func TestMalformedJobsAreTerminated(t *testing.T) {
 	const head = `"requirement":{"trainer":"noop"},"pool":"cpu"`
 	bad := map[string]string{
 		"0":   "not json",
-		"2":   `{"version":2,"sweep":"s1","index":3,` + head + `}`,
-		"3":   `{"version":2,"sweep":"s1","index":3,"pool":"cpu"}`,
-		"4":   `{"version":2,"sweep":"s1","index":4,"requirement":{"trainer":"noop"},"pool":"gpu"}`,
-		"x":   `{"version":2,"sweep":"s1","index":0,` + head + `}`,
-		"5.6": `{"version":2,"sweep":"s1","index":5,` + head + `}`,
+		"2":   `{"version":4,"sweep":"s1","index":3,` + head + `}`,
+		"3":   `{"version":4,"sweep":"s1","index":3,"pool":"cpu"}`,
+		"4":   `{"version":4,"sweep":"s1","index":4,"requirement":{"trainer":"noop"},"pool":"gpu"}`,
+		"x":   `{"version":4,"sweep":"s1","index":0,` + head + `}`,
+		"5.6": `{"version":4,"sweep":"s1","index":5,` + head + `}`,
 		"7":   ``,
 		"8":   `{"sweep":"s1","index":8,` + head + `}`,
-		"9":   `{"version":2,"sweep":"s1","index":9,` + head + `,"parameters":[1]}`,
-		"10":  `{"version":2,"sweep":"s1","index":10,` + head + `,"limits":{"timeout":-1}}`,
+		"9":   `{"version":4,"sweep":"s1","index":9,` + head + `,"parameters":[1]}`,
+		"10":  `{"version":4,"sweep":"s1","index":10,` + head + `,"limits":{"timeout":-1}}`,
 		"11":  `{"version":1,"sweep":"s1","index":11,` + head + `}`,
 	}
 	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
@@ -794,7 +794,7 @@ func TestNewerMessagesAreLeft(t *testing.T) {
 	}
 	for subject, data := range map[string]string{
 		"sweep.work.cpu.all.s1.0":  `{"version":5,"sweep":{"of":"another form"}}`,
-		"sweep.events.cpu.worker1": `{"version":4,"events":7}`,
+		"sweep.events.cpu.worker1": `{"version":5,"events":7}`,
 	} {
 		if _, err := js.Publish(t.Context(), subject, []byte(data)); err != nil {
 			t.Fatal(err)
@@ -1103,44 +1103,8 @@ func TestFullCountsMessages(t *testing.T) {
 	}
 }
 
-// A worker of the previous version may still report.
-func TestEventsOfTheFirstVersion(t *testing.T) {
-	conn := wiretest.Start(t)
-	w := open(t, conn, wire.Options{})
-	text := `{"version":1,"events":[{"kind":"started","sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z"}]}`
-	if err := conn.Publish("sweep.events.s1.0.started", []byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := fetch(t, events(t, w), 1); got[0].Execution != "e" || got[0].Kind != sweep.EventStarted {
-		t.Errorf("got %+v", got)
-	}
-}
-
-// A worker of the program before curves were sent in binary form may still report, and
-// what it sent before an upgrade may still wait: each curve stands in its event.
-func TestEventsOfTheSecondVersion(t *testing.T) {
-	conn := wiretest.Start(t)
-	w := open(t, conn, wire.Options{})
-	head := `{"version":2,"pool":"cpu","events":[{"sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z",`
-	curves := `"curves":[{"metric":"loss","steps":"AgI=","values":"AACAPwAAAEA="}]`
-	for _, text := range []string{
-		head + `"kind":"points",` + curves + `}]}`,
-		head + `"kind":"result","result":{"state":"completed",` + curves + `}}]}`,
-	} {
-		if err := conn.Publish("sweep.events.cpu.w", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, _ := fetch(t, events(t, w), 2)
-	want := []sweep.Curve{{Metric: "loss", Steps: []int64{1, 2}, Values: []float32{1, 2}}}
-	if !reflect.DeepEqual(got[0].Curves, want) || !reflect.DeepEqual(got[1].Result.Curves, want) {
-		t.Errorf("got %+v and %+v, want the curves %+v", got[0], got[1].Result, want)
-	}
-}
-
 // Curves arrive as they were sent, those of events and of results, of one step pattern
-// and of several, whole and in part; an event without curves is sent as older programs
-// read it.
+// and of several, whole and in part.
 func TestSamples(t *testing.T) {
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
@@ -1159,24 +1123,6 @@ func TestSamples(t *testing.T) {
 	if got, _ := fetch(t, c, len(sent)); !reflect.DeepEqual(got, sent) || !reflect.DeepEqual(before, sent[1].Curves) {
 		t.Errorf("got  %+v\nwant %+v", got, sent)
 	}
-
-	messages := make(chan *nats.Msg, 16)
-	if _, err := conn.ChanSubscribe("sweep.events.>", messages); err != nil {
-		t.Fatal(err)
-	}
-	report(t, w, event(sweep.EventStarted, 2))
-	report(t, w, event(sweep.EventPoints, 2))
-	id := ""
-	for _, want := range []string{`{"version":2,`, `{"version":3,`} {
-		m := <-messages
-		for m.Header.Get(jetstream.MsgIDHeader) == id { // sent again, as its answer was late
-			m = <-messages
-		}
-		id = m.Header.Get(jetstream.MsgIDHeader)
-		if !strings.HasPrefix(string(m.Data), want) {
-			t.Errorf("%s\ndoes not begin with %s", m.Data, want)
-		}
-	}
 }
 
 // A message that cannot be read is ended; an event that no store could take is
@@ -1184,20 +1130,19 @@ func TestSamples(t *testing.T) {
 func TestMalformedEvents(t *testing.T) {
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
-	head := `{"version":2,"pool":"cpu","events":[{"sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z",`
-	third := strings.Replace(head, "2", "3", 1)
+	head := `{"version":4,"pool":"cpu","events":[{"sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z",`
 	unreadable := []string{
-		``, `{`, `[]`, `"x"`, `{"version":1`, `{"version":2,"events":"other"}`, `{"events":[]}`,
-		`{"version":2,"pool":"gpu","events":[]}`, `{"version":2,"events":[]}`,
+		``, `{`, `[]`, `"x"`, `{"version":1`, `{"version":4,"events":"other"}`, `{"events":[]}`,
+		`{"version":4,"pool":"gpu","events":[]}`, `{"version":4,"events":[]}`, `{"version":3,"pool":"cpu","events":[]}`,
 		head + `"kind":"points","curves":[{"metric":"m","steps":"Ag==","values":"AAAA"}]}]}`,
 		head + `"kind":"points","curves":[{"metric":"m","steps":"AgIC","values":"AACAPw=="}]}]}`,
 		strings.Repeat(`{"a":`, 20000),
-		`{"version":3,"pool":"cpu","events":[],"samples":"AAEA"}`,         // of an event that there is not
-		third + `"kind":"points"}],"samples":"AQEBbQABAQIAAIA/"}`,         // of a result that there is not
-		third + `"kind":"points"}],"samples":"AAEBbQABAQIAAIA"}`,          // no base64
-		third + `"kind":"points"}],"samples":"AAEBbQABAQIAAA=="}`,         // ends too early
-		third + `"kind":"points"}],"samples":"AAEBbQACAQIAAIA/AACAPw=="}`, // two values for one step
-		third + `"kind":"points"}],"samples":"AP///////////w8="}`,         // very many
+		`{"version":4,"pool":"cpu","events":[],"samples":"AAEA"}`,        // of an event that there is not
+		head + `"kind":"points"}],"samples":"AQEBbQABAQIAAIA/"}`,         // of a result that there is not
+		head + `"kind":"points"}],"samples":"AAEBbQABAQIAAIA"}`,          // no base64
+		head + `"kind":"points"}],"samples":"AAEBbQABAQIAAA=="}`,         // ends too early
+		head + `"kind":"points"}],"samples":"AAEBbQACAQIAAIA/AACAPw=="}`, // two values for one step
+		head + `"kind":"points"}],"samples":"AP///////////w8="}`,         // very many
 	}
 	bad := []string{
 		head + `"kind":"strange"}]}`,

@@ -79,7 +79,7 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		for _, r := range f.artifacts(sweep.ArtifactQuery{Sweep: "s1"}) {
 			lines = append(lines, r.String()+" "+r.Name+" "+r.Problem)
 		}
-		older := "its worker reported nothing of it: it may be of an older version"
+		older := "its worker reported nothing of it"
 		if got, want := strings.Join(lines, "\n"), strings.Join([]string{
 			"s1/0 samples the trainer did not hand it over", "s1/0 weights ", "s1/2 weights ",
 			"s1/1 weights " + older, "s1/1 samples " + older, "s1/2 samples " + older}, "\n"); got != want {
