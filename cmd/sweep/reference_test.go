@@ -205,6 +205,8 @@ var viewDocs = []struct{ name, row string }{
 	{"ucr_table", "a row of `accuracy_table` for the UCR archive"},
 	{"mnist_table", "a row of `accuracy_table` for MNIST"},
 	{"refusals", "a trial and worker: how often the worker refused it, and why"},
+	{"executions", "an execution of a trial: its worker, outcome and log. `alone` is NULL where nothing but the " +
+		"trial's result is kept of it"},
 	{"losses", "an execution of a trial whose worker vanished: the worker, the trial's `losses` and their limit " +
 		"(`limit_losses`)"},
 	{"artifacts", "an artifact of a trial, with `problem` if it is not there"},

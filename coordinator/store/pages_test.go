@@ -141,7 +141,7 @@ func TestPages(t *testing.T) {
 		var events []sweep.Event
 		for i := range page {
 			events = append(events, sweep.Event{Kind: sweep.EventResult, TrialID: page[i].TrialID, Execution: "y",
-				Worker: "w", Time: time.Now(), Result: result})
+				Worker: "w", Time: time.Now(), Result: result, Log: "its log"})
 		}
 		for some := range slices.Chunk(events, pageful) {
 			_, err := s.Record(ctx, some)

@@ -111,7 +111,7 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		return changing(table, key, rows.Names()), []any{rows}
 	}
 	updateTrials, trials := changed("trials", 1, trialBatch([]*ledger.Trial{trial}, time.Now()))
-	updateRuns, runs := changed("executions", 2, executionBatch([]*ledger.Execution{{Trial: trial}}))
+	updateRuns, runs := changed("stored_executions", 2, executionBatch([]*ledger.Execution{{Trial: trial}}))
 	updatePoints, points := changed("point_aggregates", 2, aggregateBatch([]*aggregate{{}}))
 	updateGroups, groups := changed("groups", 2, groupBatch([]*group{{}}))
 	for name, query := range map[string]struct {
@@ -141,8 +141,8 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"deleteCurves":   {deleteOf("curve_arrays"), []any{executions}},
 		"cancelSome":     {cancelSome, []any{time.Now(), int64(1), "queued", ints("trial_index", []int64{3})}},
 		"retrySome":      {retrySome, []any{int64(1), "failed", ints("trial_index", []int64{3})}},
-		"executions":     {listExecutions, []any{int64(1), int64(3)}},
-		"executionLog":   {executionLog, []any{int64(1), int64(3), ""}},
+		"executions":     {listExecutions, []any{int64(3)}},
+		"executionLog":   {executionLog, []any{int64(3), ""}},
 		"artifacts": {artifacts +
 			` AND t.trial_index IN (SELECT v.trial_index FROM {v}) ORDER BY t.trial_index, a.name`,
 			[]any{int64(1), "", int64(0), int64(1000), ints("trial_index", []int64{3})}},

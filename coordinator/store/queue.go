@@ -149,7 +149,7 @@ func (t *transaction) take(id string, c class, limit int, from int64) (trials []
 
 // lostExecutions counts the lost executions of trials, those included of which it is not known yet whether their
 // workers vanished.
-const lostExecutions = `SELECT t.trial_index, t.losses + (SELECT count(*) FROM executions AS e
+const lostExecutions = `SELECT t.trial_index, t.losses + (SELECT count(*) FROM stored_executions AS e
 		WHERE e.trial_no = t.trial_no AND e.outcome = 'lost' AND e.replaced AND NOT e.charged AND NOT e.forgotten)
 	FROM {v} CROSS JOIN trials AS t
 	WHERE t.sweep_no = (SELECT s.sweep_no FROM sweeps AS s WHERE s.sweep_id = $1) AND t.trial_index = v.trial_index`

@@ -53,7 +53,7 @@ func columnsOfExecution(row []any, e *ledger.Execution) []any {
 }
 
 var (
-	selectExecutions = `SELECT ` + qualified("e", executionColumns) + ` FROM {v} JOIN executions AS e USING `
+	selectExecutions = `SELECT ` + qualified("e", executionColumns) + ` FROM {v} JOIN stored_executions AS e USING `
 	loadExecutions   = selectExecutions + `(trial_no, execution)`
 	loadLost         = selectExecutions + `(trial_no) WHERE e.outcome = 'lost' AND e.charged AND NOT e.forgotten`
 )
@@ -123,6 +123,7 @@ func (r *recording) load(events []sweep.Event) {
 		return append(row, &mentioned[i].Trial.Key, &mentioned[i].ID)
 	}))
 	r.each(load, loadLost, keyBatch(r.ledger.Lost(events)))
+	r.ledger.Imply()
 }
 
 const loadCurves = `SELECT c.trial_no, c.metric, c.step_array, c.value_array FROM {v}
@@ -166,8 +167,9 @@ func (r *recording) save() {
 			r.s.taken.back(trial.Class, trial.ID.Index)
 		}
 	}
-	save(r.transaction, "executions", 2, r.ledger.Executions, func(e *ledger.Execution) bool {
-		return !e.New
+	rows := slices.DeleteFunc(slices.Clone(r.ledger.Executions), (*ledger.Execution).Implied)
+	save(r.transaction, "stored_executions", 2, rows, func(e *ledger.Execution) bool {
+		return e.Stored
 	}, executionBatch)
 	refusals := r.ledger.Refusals
 	r.run(`INSERT INTO trial_refusals (`+refusalColumns+`) SELECT `+refusalColumns+` FROM {v} WHERE TRUE

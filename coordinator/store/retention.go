@@ -104,7 +104,7 @@ var owned = []struct {
 	table string
 	moved bool
 }{
-	{"curve_arrays", true}, {"marks", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false},
+	{"curve_arrays", true}, {"marks", true}, {"stored_executions", true}, {"trial_artifacts", true}, {"outcomes", false},
 	{"lineages", false}, {"stops", false}, {"kept_artifacts", false},
 	{"trial_refusals", false}, {"reproducibility_faults", false}, {"pruned_curves", false},
 }
@@ -125,6 +125,12 @@ func (t *transaction) removeTrials(number int64, trials []int64) (removed int64)
 	return t.run(deleteOf("trials"), gone)
 }
 
+// storeImplied gives executions of which the trials' rows tell everything rows of their own.
+const storeImplied = `INSERT INTO stored_executions (` + executionColumns + `)
+	SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.replaced,
+		FALSE, e.checkpoint, e.reason, e.stderr, e.log_start, e.note
+	FROM {v} CROSS JOIN executions AS e WHERE e.trial_no = v.source AND e.alone IS NULL`
+
 // transfer moves results that other sweeps reuse to their new owners.
 func (t *transaction) transfer(number int64, gone database.Batch) {
 	all := collect(t, func(r *transfer) []any { return []any{&r.source, &r.owner, &r.sweep} }, newOwners, number, gone)
@@ -139,6 +145,7 @@ func (t *transaction) transfer(number int64, gone database.Batch) {
 	pairs := database.Rows(len(all), "source, owner", func(i int, row []any) []any {
 		return append(row, &all[i].source, &all[i].owner)
 	})
+	t.run(storeImplied, pairs)
 	for _, o := range owned {
 		if o.moved {
 			t.run(`UPDATE `+o.table+` SET trial_no = v.owner FROM {v} WHERE `+o.table+`.trial_no = v.source`, pairs)
@@ -183,7 +190,7 @@ func (s *Store) PruneSweeps(ctx context.Context, keep sweep.Retention) (removed 
 		}
 		if e.at.Before(keep.Events) {
 			var n int64
-			n, err = s.prune(ctx, e.id, e.number, "", deleteOf("executions"), deleteOf("trial_refusals"))
+			n, err = s.prune(ctx, e.id, e.number, "", deleteOf("stored_executions"), deleteOf("trial_refusals"))
 			removed.Events += n
 		}
 		if err == nil && e.at.Before(keep.Curves) {

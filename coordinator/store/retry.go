@@ -11,7 +11,7 @@ import (
 const retried = `SELECT t.trial_no FROM {v} JOIN trials AS t USING (trial_index)
 	WHERE t.sweep_no = $1 AND t.state IN ('failed', 'cancelled')`
 
-const forgetExecutions = `UPDATE executions
+const forgetExecutions = `UPDATE stored_executions
 	SET forgotten = TRUE, outcome = CASE outcome WHEN 'running' THEN 'lost' ELSE outcome END
 	WHERE trial_no IN (SELECT v.trial_no FROM {v})`
 

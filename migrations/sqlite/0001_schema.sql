@@ -247,14 +247,15 @@ CREATE INDEX trials_source      ON trials (source_no) WHERE source_no IS NOT NUL
 -- the size.
 CREATE INDEX trials_reuse ON trials (substr(fingerprint, 1, 16), trial_no) WHERE state = 'completed' AND source_no IS NULL;
 
--- The executions of trials. A lost one ended without a word before another started.
+-- The executions of trials that left more than the result of a completed trial: the view executions has all of them. A
+-- lost one ended without a word before another started.
 --   charged             what its worker last said; of a lost one, that its worker vanished. A retry of the trial
 --                       forgets it
 --   replaced            another started in its place while it ran: whether its worker vanished is to be found out
 --   alone               nothing else ran in the worker beside it: if such a worker vanishes, its trial is to blame
 --   stderr, log_start   the end of its log, and how many bytes came before
 --   note                what is remarkable about it
-CREATE TABLE executions (
+CREATE TABLE stored_executions (
     trial_no   INTEGER NOT NULL REFERENCES trials,
     execution  TEXT    NOT NULL,
     worker     TEXT    NOT NULL,
@@ -272,7 +273,7 @@ CREATE TABLE executions (
     log_start  INTEGER NOT NULL,
     PRIMARY KEY (trial_no, execution)
 ) WITHOUT ROWID;
-CREATE INDEX executions_replaced ON executions (trial_no) WHERE replaced AND NOT charged AND NOT forgotten;
+CREATE INDEX stored_executions_replaced ON stored_executions (trial_no) WHERE replaced AND NOT charged AND NOT forgotten;
 
 -- What workers said that they cannot run.
 CREATE TABLE trial_refusals (
@@ -561,6 +562,21 @@ FROM trial_refusals AS r
 JOIN trials AS t USING (trial_no)
 JOIN sweeps AS s USING (sweep_no);
 
+-- All executions. One that left nothing but the result of a completed trial is told by the trial's row alone; whether
+-- anything else ran in its worker is unknown then, so alone is NULL. SQLite takes the types of columns
+-- from the last SELECT.
+CREATE VIEW executions AS
+SELECT t.trial_no, t.execution, t.worker, t.started_at, t.finished_at AS ended_at, 'result' AS outcome,
+    FALSE AS charged, FALSE AS forgotten, FALSE AS replaced, NULL AS alone, 0 AS checkpoint, '' AS reason,
+    '' AS note, '' AS stderr, 0 AS log_start
+FROM trials AS t
+WHERE t.state = 'completed' AND t.execution <> '' AND NOT EXISTS (
+    SELECT 1 FROM stored_executions AS e WHERE e.trial_no = t.trial_no AND e.execution = t.execution)
+UNION ALL
+SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.replaced,
+    e.alone, e.checkpoint, e.reason, e.note, e.stderr, e.log_start
+FROM stored_executions AS e;
+
 -- Executions whose workers vanished while they ran.
 CREATE VIEW losses AS
 SELECT s.sweep_id, t.trial_index, t.state, t.losses,
@@ -569,7 +585,7 @@ SELECT s.sweep_id, t.trial_index, t.state, t.losses,
     e.execution, e.worker, e.started_at, e.ended_at AS lost_at
 FROM trials AS t
 JOIN sweeps AS s USING (sweep_no)
-JOIN executions AS e USING (trial_no)
+JOIN stored_executions AS e USING (trial_no)
 WHERE t.losses > 0 AND e.outcome = 'lost' AND e.charged AND NOT e.forgotten;
 
 CREATE VIEW artifacts AS

@@ -26,9 +26,9 @@ type Execution struct {
 	Stderr   string
 	LogStart int64
 	Note     string
-	// New is set if the store does not have it yet.
-	New     bool
-	changed bool
+	// New is set if it is made known by these events, Stored if it has a row of its own.
+	New, Stored bool
+	changed     bool
 	// unended is set if it had not ended before these events.
 	unended bool
 }
@@ -46,6 +46,16 @@ func (e *Execution) keepLog(text string, start int64) {
 // still be corrected.
 func (e *Execution) ended() bool {
 	return e.Outcome == sweep.ExecutionResult || e.Outcome == sweep.ExecutionReleased
+}
+
+// Implied reports whether the trial's own row tells everything about it: such an execution needs none. It is the
+// last one of a completed trial, whose result is all that it left.
+func (e *Execution) Implied() bool {
+	t := e.Trial
+	return !e.Stored && t.State == sweep.Completed && t.Execution == e.ID && t.Worker == e.Worker &&
+		t.StartedAt.Equal(e.StartedAt) && t.FinishedAt.Equal(e.EndedAt) && e.Outcome == sweep.ExecutionResult &&
+		!e.Charged && !e.Forgotten && !e.Replaced && e.Checkpoint == 0 && e.Reason == "" && e.Stderr == "" &&
+		e.LogStart == 0 && e.Note == ""
 }
 
 // counted reports whether it is lost and counts against its trial.

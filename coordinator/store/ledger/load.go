@@ -51,8 +51,19 @@ func (l *Ledger) Mentioned(events []sweep.Event) []Execution {
 // LoadExecution hands a stored execution of a loaded trial to the ledger, once.
 func (l *Ledger) LoadExecution(e *Execution) {
 	if key := (executionKey{e.Trial.ID, e.ID}); l.executions[key] == nil {
-		e.unended = e.EndedAt.IsZero()
+		e.unended, e.Stored = e.EndedAt.IsZero(), true
 		l.executions[key] = e
+	}
+}
+
+// Imply makes the executions known that have no rows of their own, after the others were loaded.
+func (l *Ledger) Imply() {
+	for _, t := range l.Trials {
+		key := executionKey{t.ID, t.Execution}
+		if t.State == sweep.Completed && t.Execution != "" && l.executions[key] == nil {
+			l.executions[key] = &Execution{Trial: t, ID: t.Execution, Worker: t.Worker, StartedAt: t.StartedAt,
+				EndedAt: t.FinishedAt, Outcome: sweep.ExecutionResult}
+		}
 	}
 }
 

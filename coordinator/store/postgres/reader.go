@@ -63,6 +63,7 @@ var readerSettings = map[string]string{
 // that is not named is not for them.
 var readable = []string{
 	"sweeps", "budgets", "grids", "counters", "trials", "outcomes", "curve_arrays", "executions",
+	"stored_executions",
 	"reproducibility_faults",
 	"scores", "metrics", "metric_names", "point_aggregates", "groups", "cluster", "classes", "standings",
 	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts", "kept_artifacts", "lineages",

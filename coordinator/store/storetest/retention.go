@@ -200,12 +200,17 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 
 	t.Run("Prune", func(t *testing.T) {
 		f := newFixture(t, open(t))
+		complete := func(id sweep.TrialID, digest string) { // an execution that left a log besides its result
+			e := f.finished(id, "x", completed(1, digest))
+			e.Log = "its log"
+			f.record(e)
+		}
 		for _, id := range []string{"s1", "s2", "s3"} {
 			f.create(id, 2, 2)
-			f.complete(trialID(id, 0), completed(1, "a"))
+			complete(trialID(id, 0), "a")
 		}
-		f.complete(trialID("s1", 1), completed(1, "b"))
-		f.complete(trialID("s2", 1), completed(1, "b")) // s3 runs on
+		complete(trialID("s1", 1), "b")
+		complete(trialID("s2", 1), "b") // s3 runs on
 		f.makeSweep("s4", submission("again"), 1)
 		page := trials("s4", 0, 1)
 		page[0].Fingerprint = trials("s1", 0, 1)[0].Fingerprint
@@ -213,8 +218,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.must(f.Quarantine(f.ctx, []sweep.Quarantined{{Event: f.started(trialID("s1", 0), "q"), Problem: "p"}}))
 		counts := func() string {
 			var all []any
-			for _, table := range []string{"sweeps WHERE deleted_at IS NULL", "trials", "outcomes", "executions",
-				"curve_arrays", "quarantine"} {
+			for _, table := range []string{"sweeps WHERE deleted_at IS NULL", "trials", "outcomes",
+				"stored_executions", "curve_arrays", "quarantine"} {
 				all = append(all, f.rows(`SELECT count(*) FROM ` + table)[0][0])
 			}
 			return fmt.Sprint(all...)

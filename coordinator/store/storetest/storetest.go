@@ -62,6 +62,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Keep", testKeep},
 		{"Lineages", testLineages},
 		{"Executions", testExecutions},
+		{"ImpliedExecutions", testImplied},
 		{"Stopping", testStopping},
 		{"Decisions", testDecisions},
 		{"Some", testSome},
