@@ -53,7 +53,12 @@ func openBrowser(t testing.TB, url string) *browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.WindowSize(wide, high), chromedp.Env(fonts(t)), chromedp.Flag("disable-lcd-text", true),
-		chromedp.Flag("font-render-hinting", "none"))
+		chromedp.Flag("font-render-hinting", "none"),
+		// One process draws all pages, and another one shows them: each visit would start a new one.
+		chromedp.Flag("renderer-process-limit", "1"), chromedp.Flag("disable-site-isolation-trials", true),
+		chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,IsolateOrigins,site-per-process,"+
+			"ProactivelySwapBrowsingInstance,SpareRendererForSitePerProcess"),
+		chromedp.Flag("in-process-gpu", true), chromedp.Flag("disable-gpu", true), chromedp.Flag("no-zygote", true))
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancelBrowser := chromedp.NewContext(allocator)
 	b := &browser{t: t, ctx: ctx, url: url, looked: map[string]bool{}}
@@ -117,7 +122,7 @@ func evaluate[T any](b *browser, script string) T {
 // until waits until a condition holds in the page.
 func (b *browser) until(condition string) {
 	b.t.Helper()
-	for deadline := time.Now().Add(patience); !evaluate[bool](b, "!!("+condition+")"); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !evaluate[bool](b, "!!("+condition+")"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.t.Fatalf("it never was that %s; the page said %q and shows:\n%.3000s", condition, b.said(),
 				evaluate[string](b, "document.body.innerText"))
@@ -310,9 +315,9 @@ func multiply(t testing.TB, results sweep.Store, n int64) {
 				`INSERT INTO trials (trial_no, sweep_no, trial_index, state, diverged, executions, execution, worker, heard_at, started_at, finished_at, fingerprint, dataset_digest, parameters, point_key)
 				 SELECT trial_no + $1, sweep_no, trial_index + $1, state, diverged, executions, execution, worker, heard_at, started_at, finished_at, fingerprint || $1, dataset_digest,
 				        json_set(parameters, '$.seed', json_extract(parameters, '$.seed') + $1), point_key FROM trials WHERE trial_index < $1 AND trial_index + $1 < $2`,
-				`INSERT INTO outcomes (trial_no, summary, best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, stderr, digest)
+				`INSERT INTO outcomes (trial_no, summary, best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, stderr, digest, run_name, run_group, notes, tags)
 				 SELECT trial_no + $1, CASE WHEN json_extract(summary, '$.loss') IS NULL THEN summary ELSE json_set(summary, '$.loss', json_extract(summary, '$.loss') + $1 * 1e-6) END,
-				        best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, stderr, digest FROM outcomes WHERE trial_no <= $1 AND trial_no + $1 <= $2`,
+				        best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, stderr, digest, run_name, run_group, notes, tags FROM outcomes WHERE trial_no <= $1 AND trial_no + $1 <= $2`,
 				`INSERT INTO curve_arrays (trial_no, metric, ordinal, step_array, value_array)
 				 SELECT trial_no + $1, metric, ordinal, step_array, value_array FROM curve_arrays WHERE trial_no <= $1 AND trial_no + $1 <= $2`,
 			} {

@@ -50,6 +50,7 @@ func TestCalls(t *testing.T) {
 // TestCallsAsPostgres holds the scanner to the server's: what the server calls
 // was found.
 func TestCallsAsPostgres(t *testing.T) {
+	fullOnly(t)
 	conn := connect(t, postgrestest.Start(t).URL("postgres"))
 	ctx := t.Context()
 	if _,

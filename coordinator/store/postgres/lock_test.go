@@ -195,6 +195,7 @@ func hold(t *testing.T, address, text string) *pgx.Conn {
 
 // TestReaderCannotLead: a user that only reads keeps nobody from leading.
 func TestReaderCannotLead(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	s := open(t, address)
@@ -225,6 +226,7 @@ func TestReaderCannotLead(t *testing.T) {
 // TestLeadWithLimitedRights: who may write rows but not change the schema leads
 // a database that is up to date.
 func TestLeadWithLimitedRights(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	open(t, address)

@@ -167,6 +167,7 @@ var attacks = map[string]int{
 // of users that try what they must not, and refuses them; and where nothing
 // looks at the functions that they call, the login's rights still hold.
 func TestReaderCannotGetOut(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	execute(t, address, `CREATE EXTENSION dblink; CREATE EXTENSION tablefunc`)
@@ -236,6 +237,7 @@ func TestReaderCannotGetOut(t *testing.T) {
 // TestReaderSeesNoOthersStatements: of other users' sessions it sees that they
 // are there.
 func TestReaderSeesNoOthersStatements(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	s := open(t, address)
@@ -255,6 +257,7 @@ func TestReaderSeesNoOthersStatements(t *testing.T) {
 // cast or view of the catalogue that users may use calls a function that acts
 // without naming it in the query.
 func TestVolatileMeansActing(t *testing.T) {
+	fullOnly(t)
 	conn := connect(t, postgrestest.Start(t).URL("postgres"))
 	for _, text := range []string{
 		`SELECT count(*) FROM pg_operator AS o JOIN pg_proc AS p ON p.oid = o.oprcode WHERE p.provolatile = 'v'`,
@@ -284,6 +287,7 @@ func TestVolatileMeansActing(t *testing.T) {
 // TestReaderIsBounded: what a query can take of the server's time, and of this
 // program's memory.
 func TestReaderIsBounded(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	s, hasty := open(t, address), open(t, address)
@@ -374,6 +378,7 @@ func TestReadersDoNotDelayRecording(t *testing.T) {
 // TestWithoutReader: a store that may not make the login refuses queries and
 // says what to do; what an administrator then runs is all it takes.
 func TestWithoutReader(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	execute(t, address, `CREATE USER plain; GRANT CREATE ON SCHEMA public TO plain`)
@@ -412,6 +417,7 @@ func TestWithoutReader(t *testing.T) {
 // TestReaderMustBeHarmless: a login to which somebody gave more than reading
 // runs nothing.
 func TestReaderMustBeHarmless(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	for _, change := range []string{`ALTER ROLE %s SUPERUSER`, `ALTER ROLE %s CREATEROLE`,
 		`GRANT pg_read_server_files TO %s`, `GRANT sweep TO %s`} {
@@ -429,6 +435,7 @@ func TestReaderMustBeHarmless(t *testing.T) {
 // TestReaderOfOddDatabase: a database's name may be anything, and its tables need
 // not be where everybody looks.
 func TestReaderOfOddDatabase(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	ask := func(address string) {
 		t.Helper()
@@ -457,6 +464,7 @@ func open1(t testing.TB, address string) string {
 // TestReaderPassword: the login is let in by the password that the store keeps,
 // and one that has another gets it again.
 func TestReaderPassword(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	open(t, address)
@@ -495,6 +503,7 @@ func TestReaderPassword(t *testing.T) {
 // TestEveryRelationIsReadableOrNot: whoever adds a table or view decides
 // whether queries of users may read it.
 func TestEveryRelationIsReadableOrNot(t *testing.T) {
+	fullOnly(t)
 	secret := []string{"reader_login", "requests", "schema_migrations"}
 	server := postgrestest.Start(t)
 	address := server.Database(t)

@@ -121,6 +121,7 @@ func TestOpen(t *testing.T) {
 
 // TestUserWithoutSchemaRights: one role migrates, another one coordinates.
 func TestUserWithoutSchemaRights(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	ctx := context.Background()
@@ -153,6 +154,7 @@ func TestUserWithoutSchemaRights(t *testing.T) {
 
 // TestTypes: values come in the types that SQLite has.
 func TestTypes(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	s := open(t, server.Database(t))
 	var row []any
@@ -175,6 +177,7 @@ func TestTypes(t *testing.T) {
 // TestServerKilled: what was recorded before the server died is there after,
 // and the store goes on by itself.
 func TestServerKilled(t *testing.T) {
+	fullOnly(t)
 	server := postgrestest.Start(t)
 	s := open(t, server.Database(t))
 	ctx := context.Background()

@@ -24,6 +24,15 @@ func open(t testing.TB, address string) sweep.Store {
 	return s
 }
 
+// fullOnly leaves a test out under -short, with which the race detector looks at the store: one thing is done after
+// the other.
+func fullOnly(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out under -short: the race detector has nothing to find")
+	}
+}
+
 func TestConformance(t *testing.T) {
 	server := postgrestest.Start(t)
 	storetest.Run(t,

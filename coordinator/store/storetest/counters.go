@@ -12,11 +12,8 @@ import (
 // counters with a count of the rows, and checks that no trial left a terminal
 // state but by a retry.
 func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
-	seeds := uint64(2)
-	if testing.Short() { // one thing after the other: the race detector has nothing to find
-		seeds = 1
-	}
-	for seed := range seeds {
+	const seeds = 2
+	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("Seed", seed), func(t *testing.T) {
 			f := newFixture(t, open(t))
 			random := rand.New(rand.NewPCG(seed, 1))

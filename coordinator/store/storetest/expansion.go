@@ -141,11 +141,8 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 
 	t.Run("LargePage", func(t *testing.T) {
 		f := newFixture(t, open(t))
-		n := 8000
-		if testing.Short() {
-			n = 2000
-		}
-		f.create("s1", int64(n), int64(n))
+		const n = 8000
+		f.create("s1", n, n)
 		f.wantProgress("s1", sweep.Progress{Pending: int64(n)})
 		got, err := f.TakePending(f.ctx, "s1", 0, n)
 		f.must(err)

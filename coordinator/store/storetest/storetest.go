@@ -17,6 +17,9 @@ import (
 	"sweep/sweep"
 )
 
+// concurrent are the topics in which several do something at a time.
+var concurrent = []string{"Requests", "Retention", "Concurrency", "SlowReaders", "LongLists"}
+
 // Run tests the store of a kind of database. address makes a new, empty database
 // and returns its address; copied makes a copy of one that nobody has open, which is
 // quicker than the schema.
@@ -81,6 +84,9 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
+			if testing.Short() && !slices.Contains(concurrent, topic.name) {
+				t.Skip("left out under -short: the race detector has nothing to find")
+			}
 			t.Parallel()
 			topic.test(t, open)
 		})
