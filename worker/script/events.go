@@ -25,6 +25,8 @@ const (
 	namedComplaints = 10
 	// pendingPoints are sent together at most.
 	pendingPoints = 4096
+	// mostBeyond is up to how many metrics over the limit are counted.
+	mostBeyond = 100_000
 )
 
 // metrics collects what a program reports: the curves, and the last value of each metric. It
@@ -37,10 +39,13 @@ type metrics struct {
 	order   []string
 	series  map[string]*series
 	pending int
-	// complaints counts lines that cannot be read; left are the names of values that are not
-	// numbers and were logged.
+	// complaints counts lines that cannot be read; left are the names of values that are no numbers, as far as the
+	// log names them, beyond those of the metrics over the limit.
 	complaints int
 	left       map[string]bool
+	beyond     map[string]bool
+	// kept are the metrics that are accepted whatever the number of others: by them trials compete.
+	kept []string
 	// dropped counts calls and lines of which something was dropped because its step came before the last
 	// one or the run was finished, wrongSteps lines whose step is no whole number.
 	dropped, wrongSteps int
@@ -49,6 +54,8 @@ type metrics struct {
 	problem string
 	// labels are what the program calls its run.
 	labels sweep.RunLabels
+	// replaying means that lines are those of earlier executions, resumed that no line with a point has followed them.
+	replaying, resumed bool
 }
 
 // series is one metric.
@@ -61,11 +68,12 @@ type series struct {
 	value   float32
 	summary float64
 	// begun means that step is that of a point.
-	begun bool
+	begun   bool
+	earlier earlier
 }
 
-func newMetrics(say func(format string, arguments ...any)) *metrics {
-	return &metrics{say: say, series: map[string]*series{}, left: map[string]bool{}}
+func newMetrics(say func(format string, arguments ...any), kept ...string) *metrics {
+	return &metrics{say: say, series: map[string]*series{}, left: map[string]bool{}, beyond: map[string]bool{}, kept: kept}
 }
 
 // complain logs what is wrong with a line.
@@ -101,7 +109,7 @@ func (m *metrics) line(line []byte) {
 		case s == nil:
 		case h.summary:
 			s.summary = f.number
-		case m.point(s, step, float32(f.number)):
+		case m.value(s, step, f.number):
 			s.summary = f.number
 			points++
 		default:
@@ -112,6 +120,9 @@ func (m *metrics) line(line []byte) {
 		m.dropped++
 	}
 	if !h.summary && (points > 0 || h.stepped) {
+		if m.resumed && points > 0 {
+			m.resumed, m.step = false, min(m.step, step-1) // the checkpoint may be older than the last line
+		}
 		m.advance(step)
 	}
 }
@@ -218,20 +229,49 @@ func (m *metrics) named(f field) *series {
 		problem = err.Error()
 	case !f.numeric:
 		problem = "is no number and is left out: " + clip([]byte(f.text))
-	case len(m.series) >= maxMetrics:
-		problem = fmt.Sprintf("is left out: a trial has at most %d metrics", maxMetrics)
-	}
-	if problem == "" {
+	case len(m.series) >= maxMetrics && !slices.Contains(m.kept, f.name):
+		m.leaveOut(f.name)
+		return nil
+	default:
 		s := &series{points: sweep.Curve{Metric: f.name}}
 		m.series[f.name] = s
 		m.order = append(m.order, f.name)
 		return s
 	}
-	if len(m.left) < maxMetrics && !m.left[f.name] {
+	if len(m.left) < namedComplaints && !m.left[f.name] {
 		m.left[f.name] = true
 		m.say("$SWEEP_EVENTS: %.200s %s", f.name, problem)
+		if len(m.left) == namedComplaints {
+			m.say("$SWEEP_EVENTS: further names of values that are left out are not listed")
+		}
 	}
 	return nil
+}
+
+// leaveOut counts a metric over the limit. The log has one line for all of them.
+func (m *metrics) leaveOut(name string) {
+	if len(m.beyond) == 0 {
+		m.say("$SWEEP_EVENTS: %.200s and the metrics after it are left out: a trial has at most %d metrics", name, maxMetrics)
+	}
+	if len(m.beyond) < mostBeyond {
+		m.beyond[name] = true
+	}
+}
+
+// value takes a value of a metric at a step, and reports whether the curve has it.
+func (m *metrics) value(s *series, step int64, value float64) bool {
+	if s.earlier.open {
+		m.settle(s, step)
+	}
+	if !m.replaying {
+		return m.point(s, step, float32(value))
+	}
+	if s.begun && step < s.step {
+		return false
+	}
+	s.begun, s.step = true, step
+	s.earlier.samples = append(s.earlier.samples, sample{step, value})
+	return true
 }
 
 // point adds a point to a curve, in which steps ascend, and reports whether it does.
@@ -251,6 +291,9 @@ func (m *metrics) point(s *series, step int64, value float32) bool {
 // take returns the points since the last call; at the end of the trial also those that were
 // kept back.
 func (m *metrics) take(end bool) (batch []sweep.Curve) {
+	if end {
+		m.settleAll()
+	}
 	for _, name := range m.order {
 		s := m.series[name]
 		if end && s.pending {
@@ -267,14 +310,11 @@ func (m *metrics) take(end bool) (batch []sweep.Curve) {
 	return batch
 }
 
-// summary returns the last finite value of each metric that has one, and the
-// names of all, sorted.
+// summary returns the last value of each metric, and the names of all, sorted.
 func (m *metrics) summary() (values map[string]float64, names []string) {
 	values = map[string]float64{}
 	for name, s := range m.series {
-		if !math.IsNaN(s.summary) && !math.IsInf(s.summary, 0) {
-			values[name] = s.summary
-		}
+		values[name] = s.summary
 	}
 	return values, slices.Sorted(maps.Keys(m.series))
 }

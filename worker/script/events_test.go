@@ -59,3 +59,22 @@ func TestLines(t *testing.T) {
 		})
 	}
 }
+
+// The sweep's metric is kept whatever the number of others, and the log says in a few lines what was left out.
+func TestManyMetrics(t *testing.T) {
+	said := 0
+	m := newMetrics(func(string, ...any) { said++ }, "loss")
+	for range 3 {
+		for i := range 2 * maxMetrics {
+			m.line(fmt.Appendf(nil, `{"step": 1, "gradient %d": 1, "text %d": "x"}`, i, i))
+		}
+		m.line([]byte(`{"step": 1, "loss": 0.5}`))
+	}
+	summary, _ := m.summary()
+	if summary["loss"] != 0.5 || len(summary) != maxMetrics+1 {
+		t.Errorf("%d metrics, loss %v", len(summary), summary["loss"])
+	}
+	if said > 2*namedComplaints || len(m.beyond) != maxMetrics {
+		t.Errorf("%d lines, %d metrics left out", said, len(m.beyond))
+	}
+}

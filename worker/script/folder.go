@@ -16,20 +16,24 @@ const folderAge = 14 * 24 * time.Hour
 type folder struct {
 	path string
 	lock *os.File
+	// journal is the path of what the program has reported; empty if nothing outlives the execution.
+	journal string
 }
 
 // openFolder opens the checkpoint folder of a fingerprint. If a trial with this fingerprint
 // already runs, it makes a new folder in otherwise.
 func (t *Trainer) openFolder(fingerprint, otherwise string) (*folder, error) {
-	path := filepath.Join(otherwise, "checkpoints")
+	path, journal := filepath.Join(otherwise, "checkpoints"), ""
 	if t.options.Checkpoints != "" && fingerprint != "" {
 		path = filepath.Join(t.options.Checkpoints, filepath.Base(fingerprint))
+		journal = path + journalSuffix
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
 	}
 	lock, err := lockFolder(path)
 	if errors.Is(err, errTaken) {
+		journal = ""
 		if path, err = os.MkdirTemp(otherwise, "checkpoints-"); err == nil {
 			lock, err = lockFolder(path)
 		}
@@ -40,7 +44,7 @@ func (t *Trainer) openFolder(fingerprint, otherwise string) (*folder, error) {
 	// Its age counts from its last use.
 	now := time.Now()
 	_ = os.Chtimes(path, now, now)
-	return &folder{path, lock}, nil
+	return &folder{path, lock, journal}, nil
 }
 
 // close unlocks the folder, and removes it if its trial is complete.
@@ -49,7 +53,10 @@ func (f *folder) close(complete bool) {
 		_ = os.RemoveAll(f.path) // what stays is removed with time
 	}
 	_ = os.Remove(f.path) // fails unless it is empty
-	_ = f.lock.Close()    // it was only locked
+	if _, err := os.Stat(f.path); f.journal != "" && errors.Is(err, os.ErrNotExist) {
+		_ = os.Remove(f.journal)
+	}
+	_ = f.lock.Close() // it was only locked
 }
 
 // removeOld removes checkpoints that have not been used for folderAge.

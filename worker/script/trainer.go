@@ -61,6 +61,7 @@ func New(options Options) *Trainer {
 	}
 	t := &Trainer{options: options, standIn: sync.OnceValues(makeStandIn)}
 	t.removeOld(time.Now())
+	t.removeJournals()
 	return t
 }
 
@@ -140,6 +141,7 @@ type execution struct {
 	scratch string
 	// artifacts is the folder for the trial's artifacts.
 	artifacts string
+	journal   *journal
 }
 
 // say writes a line of the trainer itself into the log.
@@ -160,13 +162,17 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	}
 	complete := false
 	defer func() { checkpoints.close(complete) }()
-	p, err := e.prepare(checkpoints.path)
+	m := newMetrics(e.say, e.request.Script.Metric)
+	if e.journal, err = checkpoints.openJournal(m); err != nil {
+		return nil, err
+	}
+	defer e.journal.close()
+	p, err := e.prepare(checkpoints.path, m)
 	if err != nil {
 		return nil, err
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	m := newMetrics(e.say)
 	var sinkErr error
 	p.read = func(r io.Reader) { sinkErr = e.read(r, m, stop) }
 	state, err := p.run(running, e.trainer.options.Grace)
@@ -227,6 +233,7 @@ func (e *execution) read(r io.Reader, m *metrics, stop func()) error {
 	lines(r, func(line []byte) {
 		mu.Lock()
 		defer mu.Unlock()
+		e.journal.add(line)
 		m.line(line)
 		flush(pendingPoints)
 	}, func() {
@@ -293,6 +300,10 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 		remarks = append(remarks, fmt.Sprintf("%s ignored: a step must be a whole number",
 			sweep.CountText(m.wrongSteps, "step")))
 	}
+	if n := len(m.beyond); n > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s left out: a trial has at most %d metrics", sweep.CountText(n, "metric"),
+			maxMetrics))
+	}
 	if m.complaints > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d lines on $SWEEP_EVENTS could not be read: see the log", m.complaints))
 	}
@@ -320,7 +331,7 @@ func telling(log string) string {
 }
 
 // prepare writes the trial's files and returns its process, with command line and environment.
-func (e *execution) prepare(checkpoints string) (*process, error) {
+func (e *execution) prepare(checkpoints string, m *metrics) (*process, error) {
 	s := e.request.Script
 	arguments, err := newArguments(s, e.request.Parameters)
 	if err != nil {
@@ -369,6 +380,11 @@ func (e *execution) prepare(checkpoints string) (*process, error) {
 		"WANDB_RUN_ID": e.runID(), "WANDB_SWEEP_ID": e.request.Sweep, "WANDB_SWEEP_PARAM_PATH": paramPath,
 		"WANDB_DIR": e.scratch,
 	})
+	if m.resumed {
+		if env["SWEEP_HISTORY"], err = write("history.json", m.history()); err != nil {
+			return nil, err
+		}
+	}
 	if s.Project != "" {
 		env["WANDB_PROJECT"] = s.Project
 	}

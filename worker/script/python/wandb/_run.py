@@ -3,6 +3,7 @@
 import collections.abc
 import fnmatch
 import glob as _glob
+import json
 import os
 import shutil
 import sys
@@ -16,6 +17,15 @@ from ._config import Config, swept
 
 # Several runs of one process count on: a curve has one course.
 _last = {"step": -1}
+
+
+def _history():
+    """What earlier executions of the trial reported: step, summary and values by metric; {} for none."""
+    try:
+        with open(os.environ["SWEEP_HISTORY"], encoding="utf-8") as file:
+            return json.load(file)
+    except (KeyError, OSError, ValueError):
+        return {}
 
 
 def _off(mode):
@@ -122,7 +132,11 @@ class Run:
         self.config = Config(swept() if trial else None)
         self.summary = Summary(self)
         self._first = _last["step"] + 1 if self._reports else 0
-        self._step = 0
+        # The first run of a resumed trial goes on after the last one; its first step may be an earlier checkpoint's.
+        self._before = _history() if self._reports and self._first == 0 else {}
+        self._step = self.starting_step = self._before.get("step", -1) + 1
+        self._begun = False
+        self.summary._items.update(self._before.get("summary", {}))
         self._defined = []
         self._reached = {}
         self._aggregates = {}
@@ -138,7 +152,6 @@ class Run:
 
     # What W&B's run has under further names.
     history = property(lambda self: self)
-    starting_step = 0
 
     @property
     def step(self):
@@ -206,10 +219,11 @@ class Run:
             at = self._step
             if commit is not False:
                 self._step += 1
-        elif at < self._step:
+        elif at < self._step and (self._begun or not self._before):
             return self._drop("step %d comes before step %d: what is logged for it is dropped" % (at, self._step))
         else:
             self._step = at + 1 if commit else at
+        self._begun = True
         numbers = {}
         for name, value in _flat(data):
             n = _events.number(value)
@@ -224,11 +238,11 @@ class Run:
             return
         at += self._first
         # Metrics with an axis of their own have its steps. If that goes back, only the summary changes.
-        rows, back = {}, {}
+        rows, back, places = {}, {}, {}
         for name, n in numbers.items():
             axis = self._definition(name).get("step_metric")
             own = _events.whole(numbers.get(axis)) if axis else None
-            where = at if own is None else own
+            places[name] = where = at if own is None else own
             if own is not None and where < self._reached.get(name, where):
                 back[name] = n
                 continue
@@ -239,7 +253,7 @@ class Run:
         if back:
             _events.send({"summary": True}, back)
         _last["step"] = max(_last["step"], at)
-        self._aggregate(numbers)
+        self._aggregate(numbers, places)
 
     def _drop(self, why):
         """Counts a call that changes nothing."""
@@ -262,30 +276,42 @@ class Run:
         self._defined.append((name, {"step_metric": step_metric, "kinds": kinds}))
         return type("Metric", (), {"name": name})()
 
-    def _aggregate(self, numbers):
+    def _aggregate(self, numbers, places):
         changed = {}
         for name, n in numbers.items():
             kinds = self._definition(name).get("kinds") or []
+            # What an interrupted execution logged before this step counts, too.
+            earlier = self._before.get("values", {}).pop(name, []) if kinds else []
             for kind in kinds:
-                held = self._aggregates.get((name, kind))
-                if n != n and kind != "last":
-                    value = held  # NaN is no best
-                elif held is None or kind == "last":
-                    value = (n, n, 1)
-                elif kind in ("min", "max"):
-                    value = ({"min": min, "max": max}[kind](held[0], n), 0, 0)
-                elif kind == "mean":
-                    value = ((held[1] + n) / (held[2] + 1), held[1] + n, held[2] + 1)
-                else:
-                    value = held
+                for step, value in earlier:
+                    if step < places[name]:
+                        self._fold(name, kind, value)
+                value = self._fold(name, kind, n)
                 if value is None:
                     continue
-                self._aggregates[name, kind] = value
-                changed["%s.%s" % (name, kind)] = value[0]
+                changed["%s.%s" % (name, kind)] = value
                 if len(kinds) == 1:
-                    changed[name] = value[0]
+                    changed[name] = value
         if changed:
             self.summary.update(changed)
+
+    def _fold(self, name, kind, n):
+        """Takes a value into one of a metric's summaries, and returns that, None if it has none."""
+        held = self._aggregates.get((name, kind))
+        if n != n and kind != "last":
+            value = held  # NaN is no best
+        elif held is None or kind == "last":
+            value = (n, n, 1)
+        elif kind in ("min", "max"):
+            value = ({"min": min, "max": max}[kind](held[0], n), 0, 0)
+        elif kind == "mean":
+            value = ((held[1] + n) / (held[2] + 1), held[1] + n, held[2] + 1)
+        else:
+            value = held
+        if value is None:
+            return None
+        self._aggregates[name, kind] = value
+        return value[0]
 
     def finish(self, exit_code=None, quiet=None):
         """Ends the run; a second time nothing happens."""
