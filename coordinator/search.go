@@ -109,14 +109,14 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first,
 		ended = ended && row.State.Terminal()
 		ran := row.State == sweep.Completed && !row.Diverged || row.State == sweep.Stopped && own.policy.TakesStopped()
 		if ran && len(row.Summary) > 0 {
-			var summary map[string]float64
+			var summary map[string]*float64
 			if err := json.Unmarshal(row.Summary, &summary); err != nil {
 				return &expansionError{fmt.Errorf("summary of trial %d: %w", row.Index, err)}
 			}
-			if value, ok := summary[objective.By]; ok && objective.Goal == sweep.Maximize {
-				trial.Value = -value
-			} else if ok {
-				trial.Value = value
+			if value := summary[objective.By]; value != nil && objective.Goal == sweep.Maximize {
+				trial.Value = -*value
+			} else if value != nil {
+				trial.Value = *value
 			}
 		}
 		trials = append(trials, trial)

@@ -15,8 +15,10 @@ type Result struct {
 	// Completed with Diverged set.
 	State    State `json:"state"`
 	Diverged bool  `json:"diverged,omitempty"`
-	// Summary holds the summary metrics; a metric that is not finite is absent.
-	Summary map[string]float64 `json:"summary,omitempty"`
+	// Summary holds the summary metrics that are finite. NotFinite names the others, whose last value is NaN or
+	// infinite: nothing is compared by it.
+	Summary   map[string]float64 `json:"summary,omitempty"`
+	NotFinite []string           `json:"not_finite,omitempty"`
 	// BestEpoch is the epoch of the snapshot that was kept, from 1 on; 0 if there is none.
 	BestEpoch      int64 `json:"best_epoch,omitempty"`
 	ParameterCount int64 `json:"parameter_count,omitempty"`
@@ -41,6 +43,36 @@ type Result struct {
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	// Labels are what the program calls its run; a store returns them with the TrialRecord.
 	Labels *RunLabels `json:"labels,omitempty"`
+}
+
+// PlainResult is a result as programs read it: of the metrics that are not finite the value is null, as in curves.
+type PlainResult struct {
+	*Result
+	Summary   map[string]*float64 `json:"summary,omitempty"`
+	NotFinite *struct{}           `json:"not_finite,omitempty"`
+}
+
+// Plain returns the result as programs read it, nil for none.
+func (r *Result) Plain() *PlainResult {
+	if r == nil {
+		return nil
+	}
+	p := &PlainResult{Result: r, Summary: make(map[string]*float64, len(r.Summary)+len(r.NotFinite))}
+	for name, value := range r.Summary {
+		p.Summary[name] = &value
+	}
+	for _, name := range r.NotFinite {
+		p.Summary[name] = nil
+	}
+	return p
+}
+
+// Measured returns the value that a metric of the result has, NaN where it is not finite.
+func (r *Result) Measured(metric string) (value float64, ok bool) {
+	if value, ok = r.Summary[metric]; ok {
+		return value, true
+	}
+	return math.NaN(), slices.Contains(r.NotFinite, metric)
 }
 
 // ComputeDigest returns the hexadecimal SHA-256 of what two executions of one fingerprint at one

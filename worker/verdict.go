@@ -134,7 +134,13 @@ func check(r *sweep.Result) error {
 func (e *execution) resulted(r *sweep.Result) verdict {
 	e.recorder.Add(r.Curves)
 	r.Curves = e.recorder.Curves()
-	maps.DeleteFunc(r.Summary, func(_ string, value float64) bool { return !finite(value) })
+	for name, value := range r.Summary {
+		if !finite(value) {
+			r.NotFinite = append(r.NotFinite, name)
+			delete(r.Summary, name)
+		}
+	}
+	slices.Sort(r.NotFinite)
 	if !finite(r.Seconds) {
 		r.Seconds = 0
 	}

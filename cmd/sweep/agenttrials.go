@@ -42,7 +42,7 @@ func agentTrialOf(t *sweep.TrialRecord, parameters, metrics []string) agentTrial
 		return shown
 	}
 	for _, name := range metrics {
-		if value, ok := t.Result.Summary[name]; ok {
+		if value, ok := t.Result.Measured(name); ok {
 			shown.Metrics[name] = digits(value)
 		}
 	}

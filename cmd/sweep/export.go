@@ -65,7 +65,7 @@ Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such s
 
 // trialLine is a trial as a line of JSON.
 type trialLine struct {
-	*sweep.TrialRecord
+	plainTrial
 	Curves []plainCurve `json:"curves,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func exportLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuer
 	out io.Writer) error {
 	encoder := newEncoder(out)
 	return results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
-		line := trialLine{TrialRecord: t}
+		line := trialLine{plainTrial: plainTrial{t, t.Result.Plain()}}
 		if withCurves && t.Result != nil {
 			curves, err := results.Curves(cmd.Context(), t.TrialID)
 			if err != nil {
@@ -134,6 +134,9 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		return fmt.Errorf("export: %w", err)
 	}
 	err := results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
+		if err := fillNotFinite(cmd.Context(), results, t); err != nil {
+			return err
+		}
 		r := t.Result
 		if r == nil {
 			r = &sweep.Result{}

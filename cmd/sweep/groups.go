@@ -352,6 +352,9 @@ func (r reported) add(t *sweep.TrialRecord) error {
 		for name := range t.Result.Summary {
 			r[name] = true
 		}
+		for _, name := range t.Result.NotFinite {
+			r[name] = true
+		}
 	}
 	return nil
 }

@@ -27,9 +27,7 @@ func checkLogged(ctx context.Context, results sweep.Reader, record *sweep.SweepR
 	names := map[string]bool{}
 	err = results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}},
 		func(t *sweep.TrialRecord) error {
-			for name := range t.Result.Summary {
-				names[name] = true
-			}
+			_ = reported(names).add(t) // it never fails
 			if logged = names[metric]; logged {
 				return errEnough
 			}

@@ -90,7 +90,13 @@ Exit codes: 0 done, 2 an invalid index, 4 no such sweep or trial.`,
 					return err
 				}
 				if asJSON {
-					return writeJSON(cmd, shown)
+					return writeJSON(cmd, struct {
+						*shownTrial
+						Result *sweep.PlainResult `json:"result,omitempty"`
+					}{shown, shown.Result.Plain()})
+				}
+				if err := fillNotFinite(cmd.Context(), t, shown.TrialRecord); err != nil {
+					return err
 				}
 				return writeTrial(cmd, shown)
 			})

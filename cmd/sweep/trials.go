@@ -117,6 +117,11 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if err != nil {
 		return err
 	}
+	for _, t := range trials {
+		if err := fillNotFinite(cmd.Context(), results, t); err != nil {
+			return err
+		}
+	}
 	more := options.limit > 0 && len(trials) > options.limit
 	if more {
 		trials = trials[:options.limit]

@@ -27,6 +27,9 @@ type comparison struct {
 	// metrics, and nothing else.
 	score       float64
 	description sweep.Description
+	// needed is the metric without which a result of a program is not reused; empty for other trainers: what
+	// these lack they lack again.
+	needed string
 	// keep is of how many of the best trials artifacts are kept.
 	keep map[string]int64
 	// fixed are the parameters that all trials have.
@@ -66,6 +69,9 @@ func (t *transaction) comparison(number int64) *comparison {
 func newComparison(number int64, submission *sweep.Submission) *comparison {
 	c := &comparison{number: number, Select: submission.Spec.Select, keep: submission.Spec.Keep,
 		parameters: map[string]bool{}, columns: map[string]int{}, fixed: sweep.Parameters{}}
+	if submission.Description.Open {
+		c.needed = submission.Spec.Select.By
+	}
 	for _, p := range submission.Description.Parameters {
 		c.parameters[p.Name] = true
 	}

@@ -25,6 +25,7 @@ type entry struct {
 	repeated       bool
 	parameters     string // as JSON
 	summary        map[string]float64
+	notFinite      []string // names of metrics without a value that can be compared
 	parameterCount int64
 }
 

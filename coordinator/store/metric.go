@@ -105,7 +105,7 @@ func (t *transaction) numberMetrics(entries []entry) metricNumbers {
 	names := metricNumbers{}
 	for i := range entries {
 		by := t.comparison(entries[i].sweep)
-		for name := range entries[i].summary {
+		for _, name := range slices.AppendSeq(slices.Clone(entries[i].notFinite), maps.Keys(entries[i].summary)) {
 			if _, known := by.metrics[name]; known || !by.further(name) {
 				continue
 			}

@@ -94,7 +94,8 @@ type source struct {
 
 // reusable finds the first completed trial of each fingerprint, which an index
 // has by its beginning, whose curves were not removed, that left the artifacts of a list: $1 as JSON, $2 of them, and
-// has marks of a metric, $3, for the median. Those of a list $4 may have been dropped.
+// has marks of a metric, $3, for the median. Those of a list $4 may have been dropped. A program's result has a
+// metric, $5 as JSON has it before the value.
 const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s WHERE s.trial_no IN (
 	SELECT (SELECT t.trial_no FROM trials AS t
 		WHERE substr(t.fingerprint, 1, 16) = substr(v.fingerprint, 1, 16) AND t.fingerprint = v.fingerprint
@@ -106,6 +107,8 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 					AND (a.problem = '' OR a.dropped > 0 AND replace($4, '"' || a.name || '"', '') <> $4)) = $2)
 			AND ($3 = '' OR EXISTS (SELECT 1 FROM marks AS m
 				WHERE m.trial_no = t.trial_no AND m.metric = $3 AND m.bands = ''))
+			AND ($5 = '' OR t.diverged OR EXISTS (SELECT 1 FROM outcomes AS o WHERE o.trial_no = t.trial_no
+				AND replace(CAST(o.summary AS text), $5, '') <> CAST(o.summary AS text)))
 		ORDER BY t.trial_no LIMIT 1)
 	FROM {v})`
 
@@ -120,12 +123,16 @@ func (p *page) findSources(artifacts []string) {
 	}
 	var fingerprint string
 	var found source
+	by, needed := p.comparison(p.number), ""
+	if by.needed != "" {
+		needed = p.encode(by.needed) + ":"
+	}
 	p.each(func(row database.Row) error {
 		err := row.Scan(&fingerprint, (*int64)(&found.trialNo), &found.diverged)
 		p.sources[sweep.Fingerprint(fingerprint)] = found
 		return err
 	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), p.marked,
-		p.encodeArtifacts(slices.Sorted(maps.Keys(p.comparison(p.number).keep))), texts("fingerprint", fingerprints))
+		p.encodeArtifacts(slices.Sorted(maps.Keys(by.keep))), needed, texts("fingerprint", fingerprints))
 }
 
 // write inserts the trials, and returns how many of each class are in which state.
@@ -206,7 +213,7 @@ func (p *page) reusedEntries(first, last int64) (all []entry) {
 		var summary []byte
 		err := row.Scan(&e.trial, &e.index, &e.diverged, &e.parameters, &summary, &e.parameterCount, &e.repeated)
 		if err == nil {
-			e.summary, err = decodeSummary(summary)
+			e.summary, e.notFinite, err = decodeSummary(summary)
 		}
 		if err != nil {
 			return fmt.Errorf("summary of trial %d: %w", e.index, err)

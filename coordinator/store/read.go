@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func (s *trialScanner) scan(row database.Row) (*sweep.TrialRecord, error) {
 	result.State = r.State
 	if len(s.summary) > len("{}") {
 		var err error
-		if result.Summary, err = decodeSummary(s.summary); err != nil {
+		if result.Summary, result.NotFinite, err = decodeSummary(s.summary); err != nil {
 			return nil, fmt.Errorf("summary of trial %v: %w", r.TrialID, err)
 		}
 	}
@@ -87,8 +88,27 @@ func (s *trialScanner) scan(row database.Row) (*sweep.TrialRecord, error) {
 	return &r, nil
 }
 
-// decodeSummary decodes the metrics of a result, in a fraction of the time that encoding/json takes.
-func decodeSummary(text []byte) (summary map[string]float64, err error) {
+// encodeSummary encodes the metrics of a result. Those that are not finite are null.
+func (t *transaction) encodeSummary(r *sweep.Result) database.JSON {
+	if len(r.NotFinite) == 0 {
+		if len(r.Summary) == 0 {
+			return "{}"
+		}
+		return database.JSON(t.encode(r.Summary))
+	}
+	all := make(map[string]*float64, len(r.Summary)+len(r.NotFinite))
+	for name, value := range r.Summary {
+		all[name] = &value
+	}
+	for _, name := range r.NotFinite {
+		all[name] = nil
+	}
+	return database.JSON(t.encode(all))
+}
+
+// decodeSummary decodes the metrics of a result, in a fraction of the time that encoding/json takes, and the names of
+// those that are not finite.
+func decodeSummary(text []byte) (summary map[string]float64, notFinite []string, err error) {
 	summary = make(map[string]float64, bytes.Count(text, []byte{':'}))
 	plain := bytes.HasSuffix(text, []byte{'}'})
 	for rest := string(text); plain && rest != ""; {
@@ -102,11 +122,21 @@ func decodeSummary(text []byte) (summary map[string]float64, err error) {
 		}
 	}
 	if plain {
-		return summary, nil
+		return summary, nil, nil
 	}
-	summary = nil
-	err = json.Unmarshal(text, &summary)
-	return summary, err
+	var all map[string]*float64
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, nil, err
+	}
+	clear(summary)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if value := all[name]; value != nil {
+			summary[name] = *value
+		} else {
+			notFinite = append(notFinite, name)
+		}
+	}
+	return summary, notFinite, nil
 }
 
 // Trial implements sweep.Store.

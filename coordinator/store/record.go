@@ -228,15 +228,11 @@ func (r *recording) saveOutcomes() {
 		}
 		if o := t.Outcome; o != nil {
 			ended = append(ended, t)
-			summary := database.JSON("{}")
-			if len(o.Summary) > 0 {
-				summary = database.JSON(r.encode(o.Summary))
-			}
-			summaries = append(summaries, summary)
+			summaries = append(summaries, r.encodeSummary(o))
 			called = append(called, labelsOf(o))
 			entries = append(entries, entry{
 				sweep: t.Class.Sweep, trial: t.Key, index: t.ID.Index, point: t.Point, seed: t.Seed,
-				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary,
+				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary, notFinite: o.NotFinite,
 				parameterCount: o.ParameterCount,
 			})
 		}

@@ -50,11 +50,17 @@ func (s *Server) trial(r *http.Request, record *sweep.SweepRecord) (any, error) 
 		drawn = append(drawn, draw(&curves[i], width))
 	}
 	return map[string]any{
-		"trial": trial, "executions": append([]sweep.Execution{}, executions...), "artifacts": artifacts,
+		"trial": plainTrial{trial, trial.Result.Plain()}, "executions": append([]sweep.Execution{}, executions...), "artifacts": artifacts,
 		"curves": drawn,
 		"points": record.Points(), "metrics": metrics, "objective": objectiveOf(record), "axes": axisNames(record),
 		"sweep_state": record.State, "sweep_reason": record.Reason,
 	}, nil
+}
+
+// plainTrial is a trial as JSON has it.
+type plainTrial struct {
+	*sweep.TrialRecord
+	Result *sweep.PlainResult `json:"result,omitempty"`
 }
 
 // executionLog answers the end of an execution's log.

@@ -660,7 +660,7 @@ SELECT
 FROM (
     SELECT
         t.sweep_no, s.sweep_id, s.name AS sweep_name, t.point_key, v.key AS metric, min(t.trial_no) AS trial_no,
-        count(*) AS n, avg(v.value::double precision) AS mean, stddev_samp(v.value::double precision) AS sd,
+        count(v.value) AS n, avg(v.value::double precision) AS mean, stddev_samp(v.value::double precision) AS sd,
         min(v.value::double precision) AS smallest, max(v.value::double precision) AS largest
     FROM sweeps AS s
     JOIN trials AS t USING (sweep_no)

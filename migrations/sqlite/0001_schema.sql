@@ -617,7 +617,7 @@ SELECT
     m.smallest, m.largest, m.diverged, json_remove(f.parameters, '$.seed') AS grid_point
 FROM (
     SELECT
-        s.sweep_id, s.name AS sweep_name, v.key AS metric, min(t.trial_no) AS trial_no, count(*) AS n,
+        s.sweep_id, s.name AS sweep_name, v.key AS metric, min(t.trial_no) AS trial_no, count(v.value) AS n,
         avg(v.value) AS mean, CAST(min(v.value) AS REAL) AS smallest, CAST(max(v.value) AS REAL) AS largest,
         total(v.value - coalesce(r.summary ->> v.key, 0)) AS differences,
         total((v.value - coalesce(r.summary ->> v.key, 0.0)) * (v.value - coalesce(r.summary ->> v.key, 0.0))) AS squares,

@@ -54,13 +54,28 @@ func cleanResult(r *sweep.Result) *sweep.Result {
 	c.Flops = finite(r.Flops)
 	c.Summary = make(map[string]float64, len(r.Summary))
 	for name, value := range r.Summary {
-		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			c.NotFinite = append(slices.Clip(c.NotFinite), name)
+		} else {
 			c.Summary[cleanText(name)] = value
 		}
 	}
+	c.NotFinite = cleanNames(c.NotFinite, c.Summary)
 	c.Curves = cleanCurves(r.Curves)
 	c.Artifacts = cleanArtifacts(r.Artifacts)
 	return &c
+}
+
+// cleanNames returns the names, sorted and each once, that are not in a summary.
+func cleanNames(names []string, summary map[string]float64) []string {
+	var clean []string
+	for _, name := range names {
+		if _, finite := summary[cleanText(name)]; !finite {
+			clean = append(clean, cleanText(name))
+		}
+	}
+	slices.Sort(clean)
+	return slices.Compact(clean)
 }
 
 // cleanArtifacts returns the artifacts that can be kept, the last of those with

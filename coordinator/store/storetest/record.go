@@ -3,6 +3,7 @@ package storetest
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -239,6 +240,10 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("%+v", report)
 		}
 		got := f.trial(id)
+		// A metric whose last value is not finite is one of the sweep's all the same, and in no mean.
+		if want := []string{"infinite", "train_loss", "validation_loss"}; !slices.Equal(got.Result.NotFinite, want) {
+			t.Errorf("not finite: %v, want %v", got.Result.NotFinite, want)
+		}
 		if len(got.Result.Summary) != 2 || len(got.Result.Stderr) > 1<<18 || got.FinishedAt.IsZero() {
 			t.Errorf("%+v", got.Result.Summary)
 		}

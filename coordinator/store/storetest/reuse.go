@@ -101,6 +101,41 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantSweep("s1", sweep.SweepFinished) // nothing is left to run
 	})
 
+	t.Run("Objective", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		program := func(name, metric string) *sweep.Submission {
+			s := submission(name)
+			s.Description.Open, s.Spec.Select = true, sweep.Select{By: metric, Goal: sweep.Minimize}
+			return s
+		}
+		f.makeSweep("s1", program("one", "loss"), 3)
+		f.write("s1", 0, 0, trials("s1", 0, 3))
+		f.complete(trialID("s1", 0), &sweep.Result{State: sweep.Completed})
+		f.complete(trialID("s1", 1), &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 1, "<a>": 1}})
+		f.complete(trialID("s1", 2), &sweep.Result{State: sweep.Completed, Diverged: true, NotFinite: []string{"loss"}})
+		for id, test := range map[string]struct {
+			metric string
+			reused int
+		}{"s2": {"loss", 2}, "s3": {"<a>", 2}, "s4": {"los", 1}, "s5": {"", 3}} {
+			page := trials(id, 0, 3)
+			for i, old := range trials("s1", 0, 3) {
+				page[i].Fingerprint = old.Fingerprint
+			}
+			f.makeSweep(id, program(id, test.metric), 3)
+			if n := f.write(id, 0, 0, page); n != test.reused {
+				t.Errorf("%d results without %q are reused, want %d", n, test.metric, test.reused)
+			}
+		}
+		// A metric that is not finite is a column of the sweep's trials.
+		f.must(f.QuerySweep(f.ctx, "s1", "SELECT loss FROM t ORDER BY trial_index", func(_ []string, row []any) error {
+			return nil
+		}))
+		rows := f.rows(`SELECT metric, n FROM point_means WHERE sweep_id = 's1' ORDER BY metric`)
+		if !equalRows(rows, [][]any{{"<a>", int64(1)}, {"loss", int64(1)}}) {
+			t.Errorf("means %v", rows)
+		}
+	})
+
 	t.Run("NoFingerprint", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.makeSweep("s1", submission("one"), 2)
