@@ -61,6 +61,12 @@ func DecodeValue(data []byte) (any, error) {
 	return decodeAny(data)
 }
 
+// PlainText reports whether a text can stand without quotes: it is not the JSON of a value, such as null or 1.
+func PlainText(text string) bool {
+	_, err := DecodeValue([]byte(text))
+	return err != nil
+}
+
 func decodeAny(data []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"sweep/sweep"
+	"sweep/sweep/progress"
 )
 
 const (
@@ -158,4 +159,29 @@ func meanText(mean, sd float64) string {
 		return fmt.Sprintf("%.*f ± %.1e", decimals, mean, sd)
 	}
 	return fmt.Sprintf("%.*f ± %.*f", decimals, mean, decimals, sd)
+}
+
+// parameterList lists the parameters of a trial in which the trials of its sweep differ, each after a comma, as many
+// as there is room for; at least one, shortened.
+func parameterList(record *sweep.SweepRecord, p sweep.Parameters, room int) string {
+	var text strings.Builder
+	names := slices.DeleteFunc(variedParameters(record, true), func(name string) bool {
+		_, has := p[name]
+		return !has
+	})
+	for i, name := range names {
+		further := ""
+		if left := len(names) - i; left > 1 {
+			further = fmt.Sprintf(", … %d more", left)
+		}
+		free := room - ansi.StringWidth(further) - len(", ")
+		item := ", " + ansi.Truncate(sweep.Visible(name+" "+progress.ValueText(p[name])), max(free, cellWidth), "…")
+		if i > 0 && free < ansi.StringWidth(item)-len(", ") {
+			text.WriteString(further)
+			break
+		}
+		text.WriteString(item)
+		room -= ansi.StringWidth(item)
+	}
+	return text.String()
 }

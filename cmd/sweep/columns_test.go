@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -98,5 +99,43 @@ func TestMeanText(t *testing.T) {
 		if got := meanText(c.mean, c.sd); got != c.want {
 			t.Errorf("%g ± %g: %s, want %s", c.mean, c.sd, got, c.want)
 		}
+	}
+}
+
+// Values of different types are different groups, and read differently.
+func TestGroupsByType(t *testing.T) {
+	g := newGrouping([]string{"x"}, nil)
+	seen := map[string]bool{}
+	for _, value := range []any{nil, "null", int64(1), "1", true, "true", "[1]", []any{int64(1)}, "plain", ""} {
+		group := g.group(sweep.Parameters{"x": value})
+		if got := group.parameters(g.by)["x"]; !sweep.Equal(got, value) {
+			t.Errorf("the group of %#v has %#v", value, got)
+		}
+		if seen[group.texts[0]] || seen["exact "+exactText(value)] {
+			t.Errorf("%#v reads %s, as another value", value, group.texts[0])
+		}
+		seen[group.texts[0]], seen["exact "+exactText(value)] = true, true
+	}
+	if len(g.order) != 10 {
+		t.Errorf("%d groups", len(g.order))
+	}
+}
+
+// The line of the best trial has the parameters that vary, as far as there is room.
+func TestParameterList(t *testing.T) {
+	record, p := &sweep.SweepRecord{Grids: make([]sweep.GridRecord, 1)}, sweep.Parameters{"constant": int64(1)}
+	for i := range 100 {
+		name := fmt.Sprintf("p%02d", i)
+		p[name] = int64(i)
+		record.Grids[0].Submission.Spec.Axes = append(record.Grids[0].Submission.Spec.Axes, sweep.Axis{
+			Parameters: []sweep.AxisParameter{{Name: name, Values: sweep.Values{List: []any{int64(i), int64(1)}}}}})
+	}
+	p["p00"] = strings.Repeat("x", 1000)
+	text := parameterList(record, p, 80)
+	if ansi.StringWidth(text) > 80 || !strings.HasPrefix(text, ", p00 xxx") || !strings.Contains(text, "more") {
+		t.Errorf("%q", text)
+	}
+	if text := parameterList(record, sweep.Parameters{"p01": 1.5, "constant": true}, 20); text != ", p01 1.5" {
+		t.Errorf("%q", text)
 	}
 }

@@ -148,7 +148,7 @@ func parameterValues(ctx context.Context, results sweep.Reader,
 				sets[name] = map[string]bool{}
 			}
 			if len(sets[name]) < mostValues { // further ones of a random search tell nothing new
-				sets[name][shortJSON(value)] = true
+				sets[name][exactText(value)] = true
 			}
 			counts[name]++
 		}

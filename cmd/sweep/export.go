@@ -144,7 +144,7 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		row := []string{t.Sweep, fmt.Sprint(t.Index), string(t.State), fmt.Sprint(r.Diverged)}
 		for _, name := range parameters {
 			if v, ok := t.Parameters[name]; ok {
-				row = append(row, shortJSON(v))
+				row = append(row, exactText(v))
 			} else {
 				row = append(row, "")
 			}

@@ -91,7 +91,8 @@ func (g *grouping) group(p sweep.Parameters) *trialGroup {
 	values, texts := make([]string, len(g.by)), make([]string, len(g.by))
 	for i, name := range g.by {
 		if v, ok := p[name]; ok {
-			values[i], texts[i] = shortJSON(v), progress.ValueText(v)
+			key, _ := sweep.CanonicalJSON(v) // a stored value has a form
+			values[i], texts[i] = string(key), progress.ValueText(v)
 		}
 	}
 	key := strings.Join(values, "\x00")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"sweep/sweep"
 )
 
 // newColumns aligns the columns of lines whose values tabs separate; Flush prints them.
@@ -39,6 +41,15 @@ func shortJSON(value any) string {
 		return fmt.Sprint(value)
 	}
 	return string(data)
+}
+
+// exactText is a value as no other one is written: a text that is the JSON of another value is in quotes.
+func exactText(value any) string {
+	if text, ok := value.(string); ok && !sweep.PlainText(text) {
+		quoted, _ := sweep.CanonicalJSON(text) // a text has a form
+		return string(quoted)
+	}
+	return shortJSON(value)
 }
 
 // isTerminal reports whether a stream, of input or output, is a terminal.

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"sweep/coordinator"
@@ -21,7 +21,6 @@ import (
 	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/paper"
-	"sweep/sweep/progress"
 	"sweep/sweep/report"
 )
 
@@ -452,16 +451,13 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 			if !ok {
 				return nil
 			}
-			var parameters []string
-			for _, name := range t.Parameters.Names() {
-				parameters = append(parameters, name+" "+progress.ValueText(t.Parameters[name]))
-			}
 			tied := ""
 			if others := ties[t.Index]; others > 0 {
 				tied = fmt.Sprintf(" (ties: %d)", others)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s%s\n", choice.By, value, t.Index,
-				strings.Join(parameters, ", "), tied)
+			head := fmt.Sprintf("best %s %.6g: trial %d", choice.By, value, t.Index)
+			room := tableWidth(cmd.OutOrStdout()) - ansi.StringWidth(head+tied)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), head+parameterList(full, t.Parameters, room)+tied)
 			return err
 		})
 		if err != nil {

@@ -55,12 +55,14 @@ func Varied(record *sweep.SweepRecord) (names []string) {
 	return names
 }
 
-// ValueText is a parameter's value on one line: texts without quotes, and of numbers, which may be drawn
-// at random, at most six significant digits.
+// ValueText is a parameter's value on one line: texts without quotes, unless they read as another value, and of
+// numbers, which may be drawn at random, at most six significant digits.
 func ValueText(value any) string {
 	switch v := value.(type) {
 	case string:
-		return FirstLine(v)
+		if sweep.PlainText(v) {
+			return FirstLine(v)
+		}
 	case float64:
 		if short := strconv.FormatFloat(v, 'g', 6, 64); len(short) < len(strconv.FormatFloat(v, 'g', -1, 64)) {
 			return short

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -108,6 +109,10 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		entries[i+1] = unequal
 		if e.kind == kind {
 			entries[i+1] = accepts[1+strings.Compare(e.text, text)]
+		} else if numeric && e.kind == "json" {
+			if order, is := compareLarge(e.text, want); is {
+				entries[i+1] = accepts[1+order]
+			}
 		}
 	}
 	return func(value uint64) bool {
@@ -119,6 +124,20 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		}
 		return accepts[1+cmp.Compare(math.Float64frombits(value), number)]
 	}, nil
+}
+
+// compareLarge compares a whole number that is too large for a column's 64 bits with an int64 or float64, and reports
+// whether the text is one.
+func compareLarge(text string, with any) (order int, is bool) {
+	large, is := new(big.Int).SetString(text, 10)
+	if !is {
+		return 0, false
+	}
+	if v, whole := with.(int64); whole {
+		return large.Cmp(big.NewInt(v)), true
+	}
+	v, _ := with.(float64) // normalized: it is finite
+	return new(big.Float).SetInt(large).Cmp(big.NewFloat(v)), true
 }
 
 // hasTag returns whether the tags of a value are to have one, or are not.
