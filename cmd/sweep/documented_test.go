@@ -74,7 +74,7 @@ func documentedLines(t *testing.T) (lines []pageLine) {
 		" host-1", " node7", " host-1", "DIR", "data", "~/data", "data", "/srv/data", "data", "wandb.yaml", "sweep.yaml",
 		"/srv/trainer-home", "trainers", "/srv/projects,/home", ".", "/srv/sweep/tokens.json", "tokens.json",
 		"/var/tmp/nats", "jetstream", " FILE.db", " other.db", "dataset=CBF", "dataset=generated-cbf", "--count 20", "--count 3",
-		"--T 784 --B 128", "--T 8 --B 4", "complete latest", "complete queries")
+		"--T 784 --B 128", "--T 8 --B 4 --seconds 0.2", "complete latest", "complete queries")
 	seen := map[string]bool{}
 	for _, page := range pages(t) {
 		data, err := os.ReadFile(page)
@@ -174,7 +174,7 @@ func (d *documentation) files() {
 		}
 		write(d.t, d.dir, "examples/"+filepath.Base(name), short.Replace(string(text)))
 	}
-	const ucr = "name: ucr\nreplicates: 4\nparameters:\n  dataset: {value: generated-cbf}\n" +
+	const ucr = "name: ucr\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n" +
 		"  model: {values: [rnn, lstm, ornn, spectral-rnn]}\n  lr: {values: [0.003, 0.01]}\n  hidden: {values: [4, 6]}\n" +
 		"  m1: {value: 2}\n  m2: {value: 2}\n  input_size: {value: 1}\n  gradient_norms: {value: 2}\n" +
 		"  epochs: {value: 1}\nartifacts: [weights, probabilities]\n" +
@@ -268,7 +268,7 @@ func TestDocumentedCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, d.dir, "endless.yaml", strings.NewReplacer("replicates: 4", "replicates: 1000", "epochs: {value: 1}",
+	write(t, d.dir, "endless.yaml", strings.NewReplacer("replicates: 3", "replicates: 1000", "epochs: {value: 1}",
 		"epochs: {value: 100000}").Replace(string(endless)))
 	id := d.c.submit(filepath.Join(d.dir, "endless.yaml"))
 	slices.SortStableFunc(controlling, func(a, b pageLine) int { return a.starts(controls) - b.starts(controls) })

@@ -14,6 +14,7 @@ import (
 // An interruption ends sweep expand while it tries a network whose start and first step
 // take minutes.
 func TestExpandIsInterrupted(t *testing.T) {
+	fullOnly(t)
 	path := filepath.Join(t.TempDir(), "large.yaml")
 	text := "name: large\nparameters: {dataset: {value: generated-cbf}, model: {value: irnn}, hidden: {value: 8192}}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

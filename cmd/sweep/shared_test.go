@@ -62,7 +62,7 @@ func toyData(t testing.TB, moved float64) (dir string) {
 func TestBadSweepsCostTheirOwnersOnly(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
-	besideBadSweeps(t, 60)
+	besideBadSweeps(t, 30)
 }
 
 // BenchmarkBesideBadSweeps measures how much later than alone the sweep in good order

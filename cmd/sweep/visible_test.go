@@ -59,6 +59,7 @@ var leftOut = []string{"coordinator", "worker", "nats", "ui", "mcp", "watch", "e
 
 // Nothing that a program wrote reaches a terminal with its control characters, whatever command prints it.
 func TestControlCharactersOfPrograms(t *testing.T) {
+	fullOnly(t)
 	const program = `
 import os, sys, wandb
 run = wandb.init(name="\x1b[31mname", notes="\x1b[2Jnotes", tags=["\x1b[1mtag"])
