@@ -60,7 +60,7 @@ func (a *activeSweep) job(t sweep.Trial, stop *sweep.StopRule) wire.Job {
 	if g := a.grid(t.Index); g != nil {
 		job.Lineage, job.Budget = g.Submission.Description.Lineage(t.Parameters, t.DatasetDigest)
 		job.Limits, job.Artifacts = g.Submission.Spec.Limits, g.Submission.Spec.Artifacts
-		job.Script = g.Submission.Spec.Script.For(t.Parameters)
+		job.Script = g.Submission.Spec.Script.For(t.Parameters).Named(a.record.Name, t.TrialID)
 		job.Volatile = a.volatile[g.Ordinal]
 	}
 	return job

@@ -60,6 +60,17 @@ func TestOfferMeets(t *testing.T) {
 	}
 }
 
+// Of a program that has changed the reason says what to do, and no digests.
+func TestUnmetProgram(t *testing.T) {
+	need := sweep.Requirement{Trainer: "builtin", ResultVersion: "5", Dataset: "{}", DatasetDigest: "abc",
+		Program: "train.py"}
+	got := need.Unmet("cpu", []sweep.Offer{offer(func(o *sweep.Offer) { o.OtherData = []string{"abc"} })})
+	if !strings.Contains(got, "train.py as it was submitted") || !strings.Contains(got, "changed or is missing on 1 worker") ||
+		!strings.Contains(got, "put it back, or run the sweep file again") || strings.Contains(got, "digest") {
+		t.Error(got)
+	}
+}
+
 // The reason is that of the workers that come nearest, counted.
 func TestUnmetNamesTheNearest(t *testing.T) {
 	version := func(v string) sweep.Offer { return offer(func(o *sweep.Offer) { o.Trainers[0].ResultVersion = v }) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -29,6 +30,8 @@ type Script struct {
 	Metric string `json:"metric,omitempty"`
 	// Parameters are in the order of the file.
 	Parameters []ScriptParameter `json:"parameters,omitempty"`
+	// RunName names the trial among all trials of the database, see [Script.Named]; empty in a sweep file.
+	RunName string `json:"run_name,omitempty"`
 }
 
 // ScriptParameter says of a parameter what its value in Parameters does not.
@@ -66,6 +69,26 @@ func (s *Script) For(p Parameters) *Script {
 		}
 	}
 	return &part
+}
+
+// longestStem bounds the part of a run's name that is the sweep's, so that programs can make a file's name of it.
+const longestStem = 100
+
+// Named sets RunName to SWEEPNAME-ID-INDEX: unique in the database, the same in each execution of the trial, and of
+// characters that are safe in the names of files.
+func (s *Script) Named(sweepName string, id TrialID) *Script {
+	if s == nil {
+		return nil
+	}
+	stem := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (r == '.' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '-'
+	}, sweepName)
+	stem = strings.Trim(stem[:min(len(stem), longestStem)], ".-")
+	s.RunName = strings.TrimPrefix(fmt.Sprintf("%s-%s-%d", stem, id.Sweep, id.Index), "-")
+	return s
 }
 
 // Value returns a value of the parameter as JSON in Python's spelling: a number has a fraction or

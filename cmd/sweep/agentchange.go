@@ -26,8 +26,16 @@ func (a *agentTools) addChanges(server *mcp.Server) {
 		}, target.CancelNamed))
 	addChanger(server, "retry", "Run the failed and cancelled trials of a sweep again, or some of them.",
 		changing(a, "retried", true, func(ctx context.Context, t target, id string) (int64, error) {
+			if err := programUnchanged(ctx, t, id); err != nil {
+				return 0, err
+			}
 			return t.Retry(ctx, id)
-		}, target.RetryNamed))
+		}, func(t target, ctx context.Context, id string, indices []int64) (int64, error) {
+			if err := programUnchanged(ctx, t, id, indices...); err != nil {
+				return 0, err
+			}
+			return t.RetryNamed(ctx, id, indices)
+		}))
 	addChanger(server, "pause", "Start no further trials of a sweep. Running ones continue to their results.",
 		a.changeState(false, target.Pause))
 	addChanger(server, "resume", "Resume a paused sweep.", a.changeState(true, target.Resume))

@@ -14,6 +14,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/file"
+	"sweep/worker/script"
 	"sweep/worker/trainer"
 )
 
@@ -126,12 +127,18 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 	if err != nil {
 		return nil, err
 	}
-	if script := decoded.Spec.Script; script != nil {
-		note, err := placeScript(script, path, options)
+	if program := decoded.Spec.Script; program != nil {
+		note, err := placeScript(program, path, options)
 		if err != nil {
 			return nil, decoded.Locate(err)
 		}
 		decoded.Notes = append(decoded.Notes, note)
+		if note, err = script.Direct(program); err != nil {
+			return nil, decoded.Locate(err)
+		}
+		if note != "" {
+			decoded.Notes = append(decoded.Notes, note)
+		}
 	}
 	p := &plan{
 		submission: &sweep.Submission{
@@ -149,6 +156,11 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 	}
 	if err := p.validate(ctx, process, dataDir); err != nil {
 		return nil, decoded.Locate(err)
+	}
+	if options.own && decoded.Spec.Script != nil {
+		if err := p.checkStart(); err != nil {
+			return nil, decoded.Locate(err)
+		}
 	}
 	return p, nil
 }
@@ -249,6 +261,18 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 	}
 	p.submission.Flops = flops / float64(p.checked) * float64(count)
 	return nil
+}
+
+// checkStart returns an error if the first point's program cannot be started here.
+func (p *plan) checkStart() error {
+	if p.grid.Count() == 0 {
+		return nil
+	}
+	point, err := p.grid.At(0)
+	if err != nil {
+		return err
+	}
+	return script.CheckStart(p.submission.Spec.Script, point)
 }
 
 // keepsCheckpoint returns an error if a trial cannot leave the checkpoint that the file asks for.

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,6 +84,42 @@ func restrictScripts(l *trainer.Launcher, directories []string) error {
 		l.BuiltIn[sweep.ScriptTrainer] = append(l.BuiltIn[sweep.ScriptTrainer], "--root", path)
 	}
 	return nil
+}
+
+// programUnchanged returns an error if the program of a sweep, or a file that belongs to it, is here and differs from
+// what was submitted: its trials would wait for ever. With indices only their submissions count, else one that can
+// still run is enough.
+func programUnchanged(ctx context.Context, results sweep.Reader, id string, indices ...int64) error {
+	record, err := results.Sweep(ctx, id)
+	if err != nil {
+		return err
+	}
+	var problem error
+	for i := range record.Grids {
+		g := &record.Grids[i]
+		named := slices.ContainsFunc(indices, func(n int64) bool { return n >= g.First && n < g.First+g.Points })
+		if len(indices) > 0 && !named {
+			continue
+		}
+		s := g.Submission.Spec.Script
+		if s == nil || s.Directory == "" || len(g.Submission.Datasets) == 0 {
+			continue
+		}
+		digest, err := script.Digest(s)
+		switch {
+		case err != nil: // the program is elsewhere
+		case slices.Contains(slices.Collect(maps.Values(g.Submission.Datasets)), digest):
+			if len(indices) == 0 {
+				return nil
+			}
+		default:
+			problem = fmt.Errorf("nothing is retried: the program %s in %s, or a file that belongs to it, has changed "+
+				"since sweep %s was submitted, whose trials run only with the program as it was then. To run all of them "+
+				"with the new program, submit the sweep file again: \"sweep submit FILE\", or \"sweep run FILE\" without a "+
+				"cluster", cmp.Or(s.Program, strings.Join(s.Command, " ")), s.Directory, record.ID)
+		}
+	}
+	return problem
 }
 
 // newExec runs programs that make their sweeps themselves.

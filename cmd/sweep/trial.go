@@ -349,6 +349,9 @@ func newTrialRetry(s *settings) *cobra.Command {
 		"Completed trials keep their results.",
 		"  sweep trial retry latest 17\n  sweep trial retry ucr 3 10-20", "retrying",
 		func(cmd *cobra.Command, t target, id string, indices []int64) (int64, error) {
+			if err := programUnchanged(cmd.Context(), t, id, indices...); err != nil {
+				return 0, err
+			}
 			n, err := t.RetryNamed(cmd.Context(), id, indices)
 			if err == nil && n > 0 {
 				s.laterHint(cmd, id)

@@ -219,7 +219,30 @@ func (d *decoder) decodeDraw(p *declaration, given keySet) bool {
 		drawn.Step, drawn.Integer = step.value, step.whole
 	}
 	p.values.Distribution = drawn
+	d.noteExponents(p, name, given)
 	return true
+}
+
+// noteExponents says what a distribution by exponents draws if its ends look like the ends of the values.
+func (d *decoder) noteExponents(p *declaration, name string, given keySet) {
+	low, high := p.values.Distribution.Low, p.values.Distribution.High
+	switch kind := p.values.Distribution.Kind; {
+	case kind != sweep.LogUniformDistribution && kind != sweep.InverseLogUniformDistribution:
+		return
+	case low < 0, low >= 0.1 && high > 1 && high <= 30, low == 0 && high > 1:
+		return
+	}
+	drawn := [2]float64{math.Exp(low), math.Exp(high)}
+	if strings.Contains(name, "inv_") {
+		drawn = [2]float64{math.Exp(-high), math.Exp(-low)}
+	}
+	where := p.where
+	if e, ok := given["distribution"]; ok {
+		where = e.where
+	}
+	d.note(where, join(p.path, "distribution"), "%s takes min and max as exponents, as W&B does: it draws values from "+
+		"%.6g to %.6g; if %.6g and %.6g are the ends of the values, write distribution: %s_values", name, drawn[0],
+		drawn[1], low, high, name)
 }
 
 // impliedDraw is the distribution of a parameter that names none: uniform between ends that are

@@ -35,10 +35,12 @@ type metrics struct {
 	// say writes a line into the trial's log.
 	say func(format string, arguments ...any)
 
-	step    int64
+	steps   map[source]int64
 	order   []string
 	series  map[string]*series
 	pending int
+	// sources are the processes that logged metrics, with what was left out of them.
+	sources map[source]*reports
 	// complaints counts lines that cannot be read; left are the names of values that are no numbers, as far as the
 	// log names them, beyond those of the metrics over the limit.
 	complaints int
@@ -52,10 +54,13 @@ type metrics struct {
 	// exit is the exit code that the program reported, besides that of its process.
 	exit    int
 	problem string
-	// labels are what the program calls its run.
-	labels sweep.RunLabels
-	// replaying means that lines are those of earlier executions, resumed that no line with a point has followed them.
+	// labels are what the program calls its run, and labelled which process said so.
+	labels   sweep.RunLabels
+	labelled map[string]source
+	// replaying means that lines are those of earlier executions, resumed that no line with a point has followed them;
+	// back are the processes of which that is so.
 	replaying, resumed bool
+	back               map[source]bool
 }
 
 // series is one metric.
@@ -70,10 +75,16 @@ type series struct {
 	// begun means that step is that of a point.
 	begun   bool
 	earlier earlier
+	// owner is the process whose values these are. Held ones are not taken: a process that comes before the owner
+	// may log them too.
+	owner source
+	held  bool
 }
 
 func newMetrics(say func(format string, arguments ...any), kept ...string) *metrics {
-	return &metrics{say: say, series: map[string]*series{}, left: map[string]bool{}, beyond: map[string]bool{}, kept: kept}
+	return &metrics{say: say, series: map[string]*series{}, left: map[string]bool{}, beyond: map[string]bool{}, kept: kept,
+		steps: map[source]int64{}, sources: map[source]*reports{}, labelled: map[string]source{},
+		back: map[source]bool{}}
 }
 
 // complain logs what is wrong with a line.
@@ -95,16 +106,16 @@ func (m *metrics) line(line []byte) {
 		return
 	}
 	h := m.head(fields)
-	step := m.step + 1
+	step := m.steps[h.source] + 1
 	if h.stepped {
 		step = h.step
 	}
+	fields = slices.DeleteFunc(fields, func(f field) bool {
+		return f.own != nil || !h.reserved && f.name == "step" || strings.HasPrefix(f.name, "_")
+	})
 	points, late := 0, false
-	for _, f := range fields {
-		if f.own != nil || !h.reserved && f.name == "step" || strings.HasPrefix(f.name, "_") {
-			continue
-		}
-		s := m.named(f)
+	for _, f := range m.ownedBy(h.source, fields) {
+		s := m.named(f, h.source)
 		switch {
 		case s == nil:
 		case h.summary:
@@ -120,10 +131,14 @@ func (m *metrics) line(line []byte) {
 		m.dropped++
 	}
 	if !h.summary && (points > 0 || h.stepped) {
-		if m.resumed && points > 0 {
-			m.resumed, m.step = false, min(m.step, step-1) // the checkpoint may be older than the last line
+		if points > 0 {
+			m.resumed = false
 		}
-		m.advance(step)
+		if m.back[h.source] && points > 0 {
+			delete(m.back, h.source)
+			m.steps[h.source] = min(m.steps[h.source], step-1) // the checkpoint may be older than the last line
+		}
+		m.advance(h.source, step)
 	}
 }
 
@@ -134,6 +149,7 @@ type head struct {
 	step     int64
 	stepped  bool
 	summary  bool
+	source   source
 }
 
 // head reads what a line says besides metrics: from the object with the name "_" or, in lines without
@@ -142,6 +158,9 @@ func (m *metrics) head(fields []field) (h head) {
 	prefix := "_"
 	if i := slices.IndexFunc(fields, func(f field) bool { return f.own != nil }); i >= 0 {
 		h.reserved, prefix, fields = true, "", fields[i].own
+	}
+	if h.reserved {
+		h.source = sourceOf(fields)
 	}
 	for _, f := range fields {
 		name, own := strings.CutPrefix(f.name, prefix)
@@ -164,24 +183,38 @@ func (m *metrics) head(fields []field) (h head) {
 		case name == "dropped" && h.reserved:
 			m.dropped++
 		case name == "name", name == "group", name == "notes", name == "tags":
-			m.label(name, f)
+			if first, said := m.labelled[name]; !said || first == h.source || h.source.rank < first.rank {
+				m.labelled[name] = h.source
+				m.label(name, f)
+			}
 		}
 	}
 	return h
 }
 
-// advance goes on to a step. All points of the steps before it can be taken.
-func (m *metrics) advance(step int64) {
-	if step <= m.step {
+// advance goes on to a step of a process. All its points of the steps before it can be taken.
+func (m *metrics) advance(from source, step int64) {
+	if step <= m.steps[from] {
 		return
 	}
-	m.step = step
+	m.steps[from] = step
 	for _, name := range m.order {
-		if s := m.series[name]; s.pending && s.step < step {
+		if s := m.series[name]; s.owner == from && s.pending && s.step < step {
 			s.points.Steps, s.points.Values = append(s.points.Steps, s.step), append(s.points.Values, s.value)
 			s.pending = false
-			m.pending++
+			m.count(s)
 		}
+	}
+}
+
+// count notes that a series has another point to be taken.
+func (m *metrics) count(s *series) {
+	switch {
+	case !s.held:
+		m.pending++
+	case len(s.points.Steps) >= heldPoints:
+		s.held = false
+		m.pending += len(s.points.Steps)
 	}
 }
 
@@ -219,7 +252,7 @@ func (m *metrics) runLabels() *sweep.RunLabels {
 }
 
 // named returns the series of a field, nil if its name or value is not accepted.
-func (m *metrics) named(f field) *series {
+func (m *metrics) named(f field, from source) *series {
 	if s := m.series[f.name]; s != nil && f.numeric {
 		return s
 	}
@@ -233,7 +266,7 @@ func (m *metrics) named(f field) *series {
 		m.leaveOut(f.name)
 		return nil
 	default:
-		s := &series{points: sweep.Curve{Metric: f.name}}
+		s := &series{points: sweep.Curve{Metric: f.name}, owner: from, held: m.holds(from)}
 		m.series[f.name] = s
 		m.order = append(m.order, f.name)
 		return s
@@ -282,7 +315,7 @@ func (m *metrics) point(s *series, step int64, value float32) bool {
 	case s.pending && step > s.step:
 		s.points.Steps = append(s.points.Steps, s.step)
 		s.points.Values = append(s.points.Values, s.value)
-		m.pending++
+		m.count(s)
 	}
 	s.begun, s.pending, s.step, s.value = true, true, step, value
 	return true
@@ -301,7 +334,7 @@ func (m *metrics) take(end bool) (batch []sweep.Curve) {
 			s.points.Values = append(s.points.Values, s.value)
 			s.pending = false
 		}
-		if len(s.points.Steps) > 0 {
+		if len(s.points.Steps) > 0 && (end || !s.held) {
 			batch = append(batch, s.points)
 			s.points = sweep.Curve{Metric: name}
 		}

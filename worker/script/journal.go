@@ -120,6 +120,25 @@ func (m *metrics) resume() {
 	for _, s := range m.series {
 		s.earlier.open = true
 	}
+	for from := range m.steps {
+		m.back[from] = true
+	}
+	clear(m.sources) // other processes follow
+	clear(m.labelled)
+}
+
+// lastStep is the last step of the process with the lowest rank.
+func (m *metrics) lastStep() (step int64) {
+	rank := math.MaxInt
+	for from, n := range m.steps {
+		switch {
+		case from.rank < rank:
+			rank, step = from.rank, n
+		case from.rank == rank:
+			step = max(step, n)
+		}
+	}
+	return step
 }
 
 // earlier are the values of a metric from earlier executions. While it is open, the metric has no value of this
@@ -178,7 +197,7 @@ func (m *metrics) history() string {
 		text, _ := json.Marshal(v) // a finite number has a form
 		return string(text)
 	}
-	fmt.Fprintf(&b, `{"step": %d, "summary": {`, m.step)
+	fmt.Fprintf(&b, `{"step": %d, "summary": {`, m.lastStep())
 	for i, name := range m.order {
 		b.WriteString(separator(i) + quoted(name) + ": " + number(m.series[name].summary))
 	}

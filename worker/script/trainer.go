@@ -121,14 +121,24 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 		return nil, err
 	}
 	if request.DatasetDigest != "" && found.digest != request.DatasetDigest {
-		return nil, fmt.Errorf("the program %s in %s, or a file that belongs to it, has changed since it was "+
-			"submitted: %w",
-			nameOf(request.Script), found.directory, sweep.ErrDatasetChanged)
+		return nil, &changedError{nameOf(request.Script), found.directory}
 	}
 	e := &execution{trainer: t, request: request, directory: found.directory, sink: sink}
 	e.log.next = t.options.Log
 	return e.run(ctx)
 }
+
+// changedError is an ErrDatasetChanged in words for programs.
+type changedError struct{ program, directory string }
+
+// Error implements error.
+func (c *changedError) Error() string {
+	return fmt.Sprintf("the program %s in %s, or a file that belongs to it, has changed since the sweep was submitted: "+
+		"put it back, or run the sweep file again, with the program as it is now", c.program, c.directory)
+}
+
+// Unwrap returns what callers test for.
+func (c *changedError) Unwrap() error { return sweep.ErrDatasetChanged }
 
 // execution is one trial's program.
 type execution struct {
@@ -307,6 +317,9 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 	if m.complaints > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d lines on $SWEEP_EVENTS could not be read: see the log", m.complaints))
 	}
+	if several := m.severalProcesses(); several != "" {
+		remarks = append(remarks, several)
+	}
 	r.Error = strings.Join(remarks, "; ")
 	for _, remark := range remarks {
 		e.say("%s", remark)
@@ -378,7 +391,7 @@ func (e *execution) prepare(checkpoints string, m *metrics) (*process, error) {
 		"SWEEP_ARTIFACTS": e.artifacts, "SWEEP_DATA": e.request.DataDir,
 		"SWEEP_ID": e.request.Sweep, "SWEEP_TRIAL": fmt.Sprint(e.request.Index),
 		"WANDB_RUN_ID": e.runID(), "WANDB_SWEEP_ID": e.request.Sweep, "WANDB_SWEEP_PARAM_PATH": paramPath,
-		"WANDB_DIR": e.scratch,
+		"WANDB_DIR": e.scratch, "SWEEP_RUN_NAME": e.runName(), "SWEEP_OUTER_RANKS": outerRanks(env),
 	})
 	if m.resumed {
 		if env["SWEEP_HISTORY"], err = write("history.json", m.history()); err != nil {
@@ -409,6 +422,9 @@ func (e *execution) prepare(checkpoints string, m *metrics) (*process, error) {
 // runID is the trial's id as a run of W&B.
 func (e *execution) runID() string { return fmt.Sprintf("%s-%d", e.request.Sweep, e.request.Index) }
 
+// runName is what the stand-in calls the trial's run unless the program names it.
+func (e *execution) runName() string { return cmp.Or(e.request.Script.RunName, e.runID()) }
+
 // makeArtifacts makes the trial's folder for artifacts.
 func (e *execution) makeArtifacts() error {
 	e.artifacts = filepath.Join(e.scratch, "artifacts")
@@ -433,6 +449,21 @@ func (e *execution) dropEmptyArtifacts() {
 		_ = os.Remove(e.artifacts) // fails if there is something in it
 		_ = os.Remove(filepath.Dir(e.artifacts))
 	}
+}
+
+// ranks are the variables by which launchers tell the processes of one training apart. The first that is set counts.
+var ranks = []string{"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"}
+
+// outerRanks returns those that a trial's program has from the worker's own launcher, as NAME=VALUE: its processes do
+// not differ in them.
+func outerRanks(e environment) string {
+	var outer []string
+	for _, name := range ranks {
+		if value, ok := e[name]; ok {
+			outer = append(outer, name+"="+value)
+		}
+	}
+	return strings.Join(outer, ",")
 }
 
 // environment has the values of a program's variables.

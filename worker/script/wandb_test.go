@@ -478,7 +478,7 @@ except ValueError: pass
 
 // What a program calls its run is kept with its result; the name that the stand-in makes up is not.
 func TestRunLabels(t *testing.T) {
-	none := newPython(t, "import wandb\nassert wandb.init().name == 'trial-7'\nwandb.log({'loss': 1})\n")
+	none := newPython(t, "import wandb\nassert wandb.init().name == 's1-7'\nwandb.log({'loss': 1})\n")
 	if labels := none.complete(sweep.Parameters{}).Labels; labels != nil {
 		t.Errorf("%+v, want no labels", labels)
 	}

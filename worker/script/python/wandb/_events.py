@@ -56,6 +56,16 @@ def _plain(value):
     return float(value)
 
 
+def _rank():
+    """This process's number among those of a distributed training, None if it is not one of them."""
+    outer = os.environ.get("SWEEP_OUTER_RANKS", "").split(",")
+    for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"):
+        value = os.environ.get(name, "")
+        if value.isdigit() and "%s=%s" % (name, value) not in outer:
+            return int(value)
+    return None
+
+
 def _descriptor():
     path = os.environ.get("SWEEP_EVENTS")
     if not path:
@@ -77,6 +87,9 @@ def send(head, values):
     descriptor = _descriptor()
     if descriptor is None:
         return
+    # A rank that its launcher starts again goes on as the same.
+    rank = _rank()
+    head = dict(head, process=str(os.getpid())) if rank is None else dict(head, process="rank", rank=rank)
     start = "{" + '"_": ' + json.dumps(head)
     pending, size = [], len(start)
 

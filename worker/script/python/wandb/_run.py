@@ -110,7 +110,7 @@ class Run:
         self.id = (trial and os.environ.get("WANDB_RUN_ID")) or about.get("id") or uuid.uuid4().hex[:8]
         self.sweep_id = os.environ.get("WANDB_SWEEP_ID") if trial else None
         self.name = about.get("name") or os.environ.get("WANDB_NAME") or (
-            "trial-%s" % os.environ.get("SWEEP_TRIAL") if trial else "run-" + self.id
+            os.environ.get("SWEEP_RUN_NAME") or self.id if trial else "run-" + self.id
         )
         self.project = (trial and os.environ.get("WANDB_PROJECT")) or about.get("project") or os.environ.get("WANDB_PROJECT") or "uncategorized"
         self.entity = (trial and os.environ.get("WANDB_ENTITY")) or about.get("entity") or os.environ.get("WANDB_ENTITY") or "local"

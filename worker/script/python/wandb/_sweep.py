@@ -16,6 +16,9 @@ import uuid
 from . import _events
 from .errors import Error, UsageError
 
+# What the program was called with, before it changes that.
+_arguments = list(sys.argv[1:])
+
 
 def _in_trial():
     return bool(os.environ.get("WANDB_SWEEP_ID") and os.environ.get("SWEEP_EVENTS"))
@@ -121,6 +124,9 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None, **igno
         definition.pop("program", None)
         if main and os.path.isfile(main):
             definition["program"] = os.path.abspath(main)
+            if _arguments:
+                # They decide about results. One word of JSON is neither a file's name nor a macro.
+                definition["command"].append(json.dumps(_arguments).replace("$", "\\u0024"))
     folder = tempfile.mkdtemp(prefix="wandb-agent-")
     try:
         file = os.path.join(folder, "sweep.json")

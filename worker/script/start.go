@@ -1,0 +1,129 @@
+package script
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sweep/sweep"
+)
+
+// Digest is the digest of all that decides about the results of a program in its directory, as Validate returns it.
+func Digest(s *sweep.Script) (string, error) { return new(digests).of(s, s.Directory) }
+
+// shells run programs of other languages, by the ends of their names.
+var shells = map[string]string{".sh": "sh", ".bash": "bash", ".zsh": "zsh", ".r": "Rscript", ".jl": "julia",
+	".js": "node", ".mjs": "node", ".pl": "perl", ".rb": "ruby", ".lua": "lua", ".php": "php"}
+
+// Direct has a program that is not for Python, in a file without a command, run by itself: by its #! line, or as an
+// executable. The note says so. It returns a *sweep.DataError if that cannot be.
+func Direct(s *sweep.Script) (note string, err error) {
+	if s.Program == "" || !slices.Equal(s.Command, sweep.DefaultCommand) {
+		return "", nil
+	}
+	path := s.Program
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Directory, path)
+	}
+	kind, runner, err := kindOf(path)
+	if err != nil || kind == "" {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	bare := kind == shells[strings.ToLower(filepath.Ext(path))] // without a #! line
+	if info.Mode()&0o111 == 0 || bare {
+		hint := ""
+		if runner != "" {
+			hint = fmt.Sprintf(" write command: [%s, \"${program}\", \"${args}\"], or", runner)
+		}
+		remedy := "make it executable (chmod +x " + s.Program + ")"
+		if bare {
+			remedy = "give it a #! line and " + remedy
+		}
+		return "", &sweep.DataError{Err: fmt.Errorf("the program %s is not for Python (%s), which runs programs "+
+			"without a command:%s %s", s.Program, kind, hint, remedy)}
+	}
+	word := s.Program
+	if !strings.ContainsRune(word, filepath.Separator) {
+		word = "." + string(filepath.Separator) + word // a bare name would be looked for in PATH
+	}
+	s.Command = []string{word, "${args}"}
+	return fmt.Sprintf("%s runs as it is (%s); command: names another way", s.Program, kind), nil
+}
+
+// kindOf says what a program is that is not for Python, and which command runs it; "" of one that may be.
+func kindOf(path string) (kind, runner string, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	r := bufio.NewReader(io.LimitReader(file, 4<<10))
+	start, err := r.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", "", fmt.Errorf("%s: %w", path, err)
+	}
+	line, script := strings.CutPrefix(start, "#!")
+	words := strings.Fields(line)
+	switch {
+	case strings.HasPrefix(start, "\x7fELF"), strings.HasPrefix(start, "\xcf\xfa\xed\xfe"):
+		return "a binary", "", nil
+	case script && len(words) > 0:
+		if strings.Contains(line, "python") {
+			return "", "", nil
+		}
+		if filepath.Base(words[0]) == "env" && len(words) > 1 {
+			words = slices.DeleteFunc(words[1:], func(word string) bool { return strings.HasPrefix(word, "-") })
+		}
+		for i, word := range words {
+			words[i] = filepath.Base(word)
+		}
+		return "#!" + strings.TrimSpace(line), strings.Join(words, ", "), nil
+	default:
+		runner = shells[strings.ToLower(filepath.Ext(path))]
+		return runner, runner, nil
+	}
+}
+
+// CheckStart returns a *sweep.DataError if a program's command begins with what cannot be started on this machine.
+func CheckStart(s *sweep.Script, given sweep.Parameters) error {
+	line := commandLine{script: s, environment: os.LookupEnv, jsonFile: func(string) (string, error) { return "", nil }}
+	var err error
+	if line.arguments, err = newArguments(s, given); err != nil {
+		return err
+	}
+	argv, _, err := line.expand()
+	if err != nil {
+		return &sweep.DataError{Err: fmt.Errorf("program %s: %w", nameOf(s), err)}
+	}
+	if filepath.Base(argv[0]) == "env" && len(argv) > 1 {
+		if argv = argv[1:]; argv[0] == "" || argv[0][0] == '-' || strings.Contains(argv[0], "=") {
+			return nil // an option or a variable of env
+		}
+	}
+	word := argv[0]
+	if strings.ContainsRune(word, filepath.Separator) && !filepath.IsAbs(word) {
+		word = filepath.Join(s.Directory, word)
+	}
+	switch _, err = exec.LookPath(word); {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		err = errors.New("it is not executable (chmod +x makes it so)")
+	case errors.Is(err, exec.ErrNotFound):
+		err = errors.New("there is no such program in PATH")
+	case errors.Is(err, fs.ErrNotExist):
+		err = errors.New("there is no such file")
+	}
+	return &sweep.DataError{Err: fmt.Errorf("the command cannot start: its first word is %s: %w", argv[0], err)}
+}
