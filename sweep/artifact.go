@@ -113,6 +113,8 @@ const (
 	// MediaPrefix begins the names of media: what a program logs beside numbers, such as images and
 	// tables. Trainers hand them over unasked.
 	MediaPrefix = "media."
+	// ConfigArtifact has what a program set in its run's config besides the parameters, as JSON.
+	ConfigArtifact = MediaPrefix + "run.config.json"
 	// MostMedia is how many media are kept of a trial.
 	MostMedia = 100
 	// DefaultArtifactSize is the limit of one artifact, in bytes, if the sweep sets none.

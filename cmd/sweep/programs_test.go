@@ -73,3 +73,17 @@ func TestProgramsWithoutPython(t *testing.T) {
 		{args: []string{"run", filepath.Join(dir, "nothing.yaml")}, code: exitUsage, stderr: []string{"has no program"}},
 	}...)
 }
+
+// What a program has in its config is shown with its trial.
+func TestConfigOfTheProgram(t *testing.T) {
+	home := t.TempDir()
+	dir := folder(t, map[string]string{
+		"t.py":   "import wandb\nwandb.init(config={'model': 'resnet-50', 'lr': 9})\nwandb.log({'loss': 1})\n",
+		"s.yaml": "program: t.py\ncommand: [" + python(t) + ", '${program}']\nparameters: {lr: {value: 1}}\n",
+	})
+	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
+		{args: []string{"run", filepath.Join(dir, "s.yaml")}, stderr: []string{"1 completed"}},
+		{args: []string{"trial", "show", "latest", "0"}, stdout: []string{"CONFIG OF THE PROGRAM", `model  "resnet-50"`}},
+		{args: []string{"trial", "show", "latest", "0", "--json"}, stdout: []string{`"config"`, `"resnet-50"`}},
+	}...)
+}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,6 +68,8 @@ type shownTrial struct {
 	Reason     string                   `json:"reason"`
 	Executions []sweep.Execution        `json:"execution_list"`
 	Artifacts  []*sweep.CheckedArtifact `json:"artifacts,omitempty"`
+	// Config is what the program has set besides the parameters.
+	Config map[string]any `json:"config,omitempty"`
 }
 
 func newTrialShow(s *settings) *cobra.Command {
@@ -123,6 +127,19 @@ func loadTrial(cmd *cobra.Command, t target, record *sweep.SweepRecord, index in
 			shown.Artifacts = append(shown.Artifacts, a)
 			return nil
 		})
+	for _, a := range shown.Artifacts {
+		const most = 2 << 20
+		if a.Name == sweep.ConfigArtifact && a.State == sweep.ArtifactStored && a.Size < most {
+			var content bytes.Buffer
+			if _, err := t.Artifact(ctx, id, a.Name, 0, &content); err == nil {
+				// A program may write anything there; the artifact is listed all the same.
+				_ = json.Unmarshal(content.Bytes(), &shown.Config)
+			}
+			for name := range trial.Parameters {
+				delete(shown.Config, name)
+			}
+		}
+	}
 	return shown, err
 }
 
@@ -221,6 +238,15 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 	section("PARAMETERS")
 	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
 		fmt.Fprintf(w, "%s\t%s\n", name, progress.ValueText(t.Parameters[name]))
+	}
+	if len(t.Config) > 0 {
+		section("CONFIG OF THE PROGRAM")
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Config)) {
+		text, err := json.Marshal(t.Config[name]) // without control characters
+		if err == nil && sweep.CheckName("config", name) == nil {
+			fmt.Fprintf(w, "%s\t%s\n", name, text)
+		}
 	}
 	if r := t.Result; r != nil {
 		section("METRICS")

@@ -1,9 +1,14 @@
 package script
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"sweep/sweep"
 )
 
 // Of several ranks that log the same metrics the trial has those of rank 0, and what the others add.
@@ -69,10 +74,10 @@ func TestRankOfTheWorker(t *testing.T) {
 	r := newPython(t, `
 import os, wandb
 from wandb import _events
-assert _events._rank() is None, os.environ["SWEEP_OUTER_RANKS"]
+assert _events.rank() is None, os.environ["SWEEP_OUTER_RANKS"]
 wandb.init(); wandb.log({"loss": 1})
 os.environ["LOCAL_RANK"] = "1"
-assert _events._rank() == 1
+assert _events.rank() == 1
 wandb.log({"other": 2})
 `)
 	if result := r.complete(nil); result.Error != "" ||
@@ -92,5 +97,34 @@ wandb.log({"loss": 1})
 	r.script.Named("demo", r.request(nil).TrialID)
 	if labels := r.complete(nil).Labels; labels != nil {
 		t.Errorf("labels %+v of a name that the program did not choose", labels)
+	}
+}
+
+// What the program has in its config besides the sweep's values is kept, up to its last change.
+func TestConfigIsKept(t *testing.T) {
+	r := newPython(t, `
+import wandb
+run = wandb.init(config={"epochs": 4, "model": "resnet-50", "lr": 9, "f": lambda: 0, "nan": float("nan")})
+run.config.update({"n_params": 123456})
+wandb.log({"loss": 1})
+wandb.config.late = [1, 2]
+del wandb.config["f"]
+`)
+	r.complete(sweep.Parameters{"lr": 0.1})
+	path := filepath.Join(r.options.Artifacts, "s1", "7", "media", "run.config.json")
+	content, err := os.ReadFile(path)
+	var got map[string]any
+	if err != nil || json.Unmarshal(content, &got) != nil {
+		t.Fatalf("%v: %s", err, content)
+	}
+	want := map[string]any{"lr": 0.1, "epochs": 4.0, "model": "resnet-50", "nan": nil, "n_params": 123456.0,
+		"late": []any{1.0, 2.0}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	none := newPython(t, "import wandb\nwandb.init(config={'lr': 3}); wandb.log({'loss': 1})\n")
+	none.complete(sweep.Parameters{"lr": 0.1})
+	if entries, _ := os.ReadDir(none.options.Artifacts); len(entries) != 0 {
+		t.Errorf("a config of the sweep's values alone leaves %v", entries)
 	}
 }

@@ -44,6 +44,8 @@ class Config(collections.abc.MutableMapping):
     def __init__(self, swept=None):
         object.__setattr__(self, "_items", {})
         object.__setattr__(self, "_locked", set())
+        # Whether something has changed since it was kept.
+        object.__setattr__(self, "_changed", False)
         for name, value in (swept or {}).items():
             self._items[name] = value
             self._locked.add(name)
@@ -53,6 +55,7 @@ class Config(collections.abc.MutableMapping):
         for name, value in _mapping(given).items():
             if exclude and name in exclude or include and name not in include:
                 continue
+            object.__setattr__(self, "_changed", True)
             if name in self._locked:
                 self._items[name] = _beneath(self._items[name], value)
             else:
@@ -64,6 +67,7 @@ class Config(collections.abc.MutableMapping):
             if self._items[name] != value:
                 _events.once("config.%s is the sweep's and stays %r" % (name, self._items[name]))
             return
+        object.__setattr__(self, "_changed", True)
         self._items[name] = value
 
     def __getitem__(self, name):
@@ -76,6 +80,7 @@ class Config(collections.abc.MutableMapping):
         if name in self._locked:
             _events.once("config.%s is the sweep's and stays" % name)
             return
+        object.__setattr__(self, "_changed", True)
         del self._items[name]
 
     def __getattr__(self, name):

@@ -56,7 +56,7 @@ def _plain(value):
     return float(value)
 
 
-def _rank():
+def rank():
     """This process's number among those of a distributed training, None if it is not one of them."""
     outer = os.environ.get("SWEEP_OUTER_RANKS", "").split(",")
     for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"):
@@ -88,8 +88,8 @@ def send(head, values):
     if descriptor is None:
         return
     # A rank that its launcher starts again goes on as the same.
-    rank = _rank()
-    head = dict(head, process=str(os.getpid())) if rank is None else dict(head, process="rank", rank=rank)
+    place = rank()
+    head = dict(head, process=str(os.getpid())) if place is None else dict(head, process="rank", rank=place)
     start = "{" + '"_": ' + json.dumps(head)
     pending, size = [], len(start)
 

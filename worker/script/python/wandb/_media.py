@@ -386,6 +386,30 @@ def _keep_one(value, step, name, place):
     _events.once("%s: its %s is no number and is left out" % (name, kind))
 
 
+# What the program has set besides the sweep's values, as JSON. No other object's file has this name.
+_CONFIG = "run.config.json"
+
+
+def keep_config(config):
+    """Keeps what the program has in its config."""
+    into = folder()
+    if into is None or not set(config) - config._locked:
+        return
+    into = os.path.join(into, "media")
+    try:
+        text = json.dumps(_plain(dict(config)), indent=2, allow_nan=False)
+        if len(text) > _TEXT:
+            text = json.dumps({str(k): str(v)[:100] for k, v in config.items()}, indent=2)[:10 * _TEXT]
+        os.makedirs(into, exist_ok=True)
+        path = os.path.join(into, _CONFIG)
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            f.write(text)
+        os.replace(path + ".new", path)
+        _Index(into).add({"name": "config", "kind": "text", "file": _CONFIG})
+    except Exception as problem:
+        _events.once("config is not kept: %s" % problem)
+
+
 class _Index:
     """The list of a trial's media, in the file index.json beside them."""
 

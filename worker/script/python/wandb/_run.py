@@ -38,6 +38,7 @@ def _off(mode):
 def _new_run(config=None, exclude=None, include=None, mode=None, **about):
     run = Run(mode, about)
     run.config._merge(config, exclude, include)
+    run._keep_config()
     return run
 
 
@@ -224,6 +225,7 @@ class Run:
         else:
             self._step = at + 1 if commit else at
         self._begun = True
+        self._keep_config()
         numbers = {}
         for name, value in _flat(data):
             n = _events.number(value)
@@ -254,6 +256,12 @@ class Run:
             _events.send({"summary": True}, back)
         _last["step"] = max(_last["step"], at)
         self._aggregate(numbers, places)
+
+    def _keep_config(self):
+        """Keeps what has changed in config: of the first process, and not of a forked child."""
+        if self.config._changed and self._reports and self._owner == os.getpid() and not _events.rank():
+            object.__setattr__(self.config, "_changed", False)
+            _media.keep_config(self.config)
 
     def _drop(self, why):
         """Counts a call that changes nothing."""
@@ -330,7 +338,8 @@ class Run:
     join = finish
 
     def _leave(self):
-        """Removes what is empty at the end."""
+        """Keeps what was set last, and removes what is empty, at the end."""
+        self._keep_config()
         if self._dir is not None:
             try:
                 os.rmdir(self._dir)
