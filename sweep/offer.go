@@ -192,9 +192,9 @@ func (r *Requirement) Unmet(pool string, offers []Offer) string {
 		return "no worker takes trials that leave artifacts; " + have(func(o *Offer) string { return o.NoArtifacts })
 	default:
 		if r.Program != "" {
-			return fmt.Sprintf("no worker has the program %s as it was submitted: it, or a file that belongs to it, has "+
-				"changed or is missing on %s; put it back, or run the sweep file again, with the program as it is now",
-				r.Program, CountText(len(nearest), "worker"))
+			return fmt.Sprintf("no worker has the program %s as it was submitted: it, or a file that belongs to it, "+
+				"has changed or is missing on %s; put it back, or run the sweep file again, with the program as it is "+
+				"now", r.Program, CountText(len(nearest), "worker"))
 		}
 		return fmt.Sprintf("no worker has data set %s as it was submitted, with digest %.12s; %s",
 			datasetText(r.Dataset), r.DatasetDigest, have(func(o *Offer) string {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What a program was called with belongs to the identity of its results.
@@ -67,8 +68,8 @@ func TestProgramsWithoutPython(t *testing.T) {
 	}
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
 		{args: []string{"run", filepath.Join(dir, "direct.yaml")}, stderr: []string{"train.sh runs as it is", "2 completed"}},
-		{args: []string{"run", filepath.Join(dir, "text.yaml")}, code: 1, stderr: []string{"chmod +x text.sh"}},
-		{args: []string{"run", filepath.Join(dir, "missing.yaml")}, code: 1,
+		{args: []string{"run", filepath.Join(dir, "text.yaml")}, code: exitUsage, stderr: []string{"chmod +x text.sh"}},
+		{args: []string{"run", filepath.Join(dir, "missing.yaml")}, code: exitUsage,
 			stderr: []string{"no-such-shell: there is no such program in PATH"}},
 		{args: []string{"run", filepath.Join(dir, "nothing.yaml")}, code: exitUsage, stderr: []string{"has no program"}},
 	}...)
@@ -86,4 +87,34 @@ func TestConfigOfTheProgram(t *testing.T) {
 		{args: []string{"trial", "show", "latest", "0"}, stdout: []string{"CONFIG OF THE PROGRAM", `model  "resnet-50"`}},
 		{args: []string{"trial", "show", "latest", "0", "--json"}, stdout: []string{`"config"`, `"resnet-50"`}},
 	}...)
+}
+
+// Results that are reused although a file of the project has changed are not reused silently.
+func TestReuseNamesChangedFiles(t *testing.T) {
+	home := t.TempDir()
+	dir := folder(t, map[string]string{
+		"p.sh": "echo '{\"loss\": 1}' >> \"$SWEEP_EVENTS\"\n", "lib/helper.py": "", "conf.yaml": "lr: 1\n", "out.txt": "",
+		"s.yaml": "program: p.sh\ncommand: [sh, '${program}']\nparameters: {x: {value: 1}}\n",
+	})
+	run := []string{"run", filepath.Join(dir, "s.yaml")}
+	old, later := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	for _, name := range []string{"lib/helper.py", "conf.yaml"} {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if _, stderr, code := output(t, home, run...); code != 0 || strings.Contains(stderr, "changed since they were made") {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+	}
+	for _, name := range []string{"lib/helper.py", "conf.yaml", "s.yaml", "p.sh", "out.txt"} {
+		if err := os.Chtimes(filepath.Join(dir, name), later, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, stderr, code := output(t, home, run...); code != 0 ||
+		!strings.Contains(stderr, "reused, and conf.yaml, lib/helper.py changed since they were made") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 }

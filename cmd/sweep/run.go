@@ -356,6 +356,9 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		record.ID,
 		counts.Completed, counts.Reused, counts.Diverged, stopped, counts.Failed,
 		roughly(record.UpdatedAt.Sub(record.CreatedAt)))
+	if counts.Reused > 0 && record.Trainer == sweep.ScriptTrainer {
+		noteUnrecorded(ctx, results, record.ID, errOut)
+	}
 	if record.State == sweep.SweepPaused && !record.Halted() {
 		fmt.Fprintf(errOut, "sweep %s is paused: %s\n", record.ID, record.Reason)
 	}

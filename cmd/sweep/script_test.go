@@ -453,8 +453,7 @@ func TestProgramsOnACluster(t *testing.T) {
 	c.start("stale", "worker", "--name", "stale", "--slots", "1", "--script-dir", stale)
 	await(t, "refused", func() bool {
 		stdout, _, _ := c.output("status", id)
-		return strings.Contains(stdout, "no worker has the program train.sh, with the files that belong to it, as it "+
-			"was submitted")
+		return strings.Contains(stdout, "no worker has the program train.sh as it was submitted")
 	})
 	c.start("good", "worker", "--name", "good", "--slots", "1", "--script-dir", stale+","+same)
 	await(t, "the trials", func() bool { p := c.progress(id); return p.Completed == 6 })

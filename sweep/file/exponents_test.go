@@ -48,7 +48,8 @@ func TestCommandWithoutProgram(t *testing.T) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
-	if _, err := Decode("x.yaml", []byte("program: t.py\ncommand: []\nparameters: {x: {value: 1}}\n"), Options{}); err == nil {
+	empty := "program: t.py\ncommand: []\nparameters: {x: {value: 1}}\n"
+	if _, err := Decode("x.yaml", []byte(empty), Options{}); err == nil {
 		t.Error("an empty command is accepted")
 	}
 }

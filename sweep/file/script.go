@@ -96,8 +96,8 @@ func (d *decoder) decodeCommand(program bool) []string {
 	if i := slices.IndexFunc(words, func(word string) bool { return word != "${env}" }); i < 0 ||
 		strings.HasPrefix(words[i], "${args") || i == 0 && strings.HasPrefix(words[i], "-") {
 		i = max(i, 0)
-		d.fail(at(nodes[i]), "command", "has no program: the word %s is no program's name; write the program before its "+
-			"arguments, as in [\"${interpreter}\", \"${program}\", \"${args}\"]", words[i])
+		d.fail(at(nodes[i]), "command", "has no program: the word %s is no program's name; write the program before "+
+			"its arguments, as in [\"${interpreter}\", \"${program}\", \"${args}\"]", words[i])
 	}
 	for i, word := range words {
 		// The text of a shell has variables of its own.

@@ -82,8 +82,8 @@ type series struct {
 }
 
 func newMetrics(say func(format string, arguments ...any), kept ...string) *metrics {
-	return &metrics{say: say, series: map[string]*series{}, left: map[string]bool{}, beyond: map[string]bool{}, kept: kept,
-		steps: map[source]int64{}, sources: map[source]*reports{}, labelled: map[string]source{},
+	return &metrics{say: say, series: map[string]*series{}, left: map[string]bool{}, beyond: map[string]bool{},
+		kept: kept, steps: map[source]int64{}, sources: map[source]*reports{}, labelled: map[string]source{},
 		back: map[source]bool{}}
 }
 
@@ -256,7 +256,7 @@ func (m *metrics) named(f field, from source) *series {
 	if s := m.series[f.name]; s != nil && f.numeric {
 		return s
 	}
-	problem := ""
+	var problem string
 	switch err := sweep.CheckName("metric", f.name); {
 	case err != nil:
 		problem = err.Error()

@@ -133,8 +133,8 @@ type changedError struct{ program, directory string }
 
 // Error implements error.
 func (c *changedError) Error() string {
-	return fmt.Sprintf("the program %s in %s, or a file that belongs to it, has changed since the sweep was submitted: "+
-		"put it back, or run the sweep file again, with the program as it is now", c.program, c.directory)
+	return fmt.Sprintf("the program %s in %s, or a file that belongs to it, has changed since the sweep was "+
+		"submitted: put it back, or run the sweep file again, with the program as it is now", c.program, c.directory)
 }
 
 // Unwrap returns what callers test for.
