@@ -104,8 +104,8 @@ var owned = []struct {
 	table string
 	moved bool
 }{
-	{"curve_arrays", true}, {"marks", true}, {"stored_executions", true}, {"trial_artifacts", true}, {"outcomes", false},
-	{"lineages", false}, {"stops", false}, {"kept_artifacts", false},
+	{"curve_arrays", true}, {"marks", true}, {"stored_executions", true}, {"trial_artifacts", true},
+	{"outcomes", false}, {"lineages", false}, {"stops", false}, {"kept_artifacts", false},
 	{"trial_refusals", false}, {"reproducibility_faults", false}, {"pruned_curves", false},
 }
 

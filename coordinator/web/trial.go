@@ -50,7 +50,8 @@ func (s *Server) trial(r *http.Request, record *sweep.SweepRecord) (any, error) 
 		drawn = append(drawn, draw(&curves[i], width))
 	}
 	return map[string]any{
-		"trial": plainTrial{trial, trial.Result.Plain()}, "executions": append([]sweep.Execution{}, executions...), "artifacts": artifacts,
+		"trial":      plainTrial{trial, trial.Result.Plain()},
+		"executions": append([]sweep.Execution{}, executions...), "artifacts": artifacts,
 		"curves": drawn,
 		"points": record.Points(), "metrics": metrics, "objective": objectiveOf(record), "axes": axisNames(record),
 		"sweep_state": record.State, "sweep_reason": record.Reason,

@@ -284,7 +284,8 @@ func (m *metrics) named(f field, from source) *series {
 // leaveOut counts a metric over the limit. The log has one line for all of them.
 func (m *metrics) leaveOut(name string) {
 	if len(m.beyond) == 0 {
-		m.say("$SWEEP_EVENTS: %.200s and the metrics after it are left out: a trial has at most %d metrics", name, maxMetrics)
+		m.say("$SWEEP_EVENTS: %.200s and the metrics after it are left out: a trial has at most %d metrics", name,
+			maxMetrics)
 	}
 	if len(m.beyond) < mostBeyond {
 		m.beyond[name] = true

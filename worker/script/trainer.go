@@ -311,7 +311,8 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 			sweep.CountText(m.wrongSteps, "step")))
 	}
 	if n := len(m.beyond); n > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s left out: a trial has at most %d metrics", sweep.CountText(n, "metric"),
+		remarks = append(remarks, fmt.Sprintf("%s left out: a trial has at most %d metrics",
+			sweep.CountText(n, "metric"),
 			maxMetrics))
 	}
 	if m.complaints > 0 {
