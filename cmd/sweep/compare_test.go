@@ -58,7 +58,7 @@ func TestGroupsAndDifferences(t *testing.T) {
 	c.run(0, []string{"X  TRIALS  COMPLETED  DIVERGED  FAILED  VALUE", "1 more groups; --limit 0 lists all"},
 		"trials", "before", "--group-by", "x", "--limit", "2")
 	c.run(exitUsage, []string{"no trial has this parameter; they differ in x, y"}, "trials", "before",
-		"--group-by", "z")
+		"--group-by", "unknown")
 	c.run(exitUsage, []string{"--best or --after"}, "trials", "before", "--group-by", "x", "--best")
 
 	c.run(0, []string{"PARAMETER  before", "points     60", "61", "value at the 4 grid points of both",

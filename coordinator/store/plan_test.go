@@ -124,7 +124,7 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"backlog":        {backlog + `s.state = 'active' ORDER BY s.sweep_no, c.class_no`, nil},
 		"loadCurves":     {loadCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
 		"unheard":        {unheard, []any{int64(1), int64(7), time.Now(), time.Now(), int64(10)}},
-		"reusable":       {reusable, []any{"", int64(0), "", "", texts("fingerprint", []string{"1", "2"})}},
+		"reusable":       {reusable, []any{"", int64(0), "", "", "", texts("fingerprint", []string{"1", "2"})}},
 		"cancelPending":  {cancelPending, []any{time.Now(), int64(1), int64(0), int64(7), int64(10)}},
 		"cancelActive":   {cancelActive, []any{time.Now(), int64(1), "queued"}},
 		"nextPage":       {nextPage, []any{int64(1), int64(7), int64(10)}},
