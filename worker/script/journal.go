@@ -41,11 +41,12 @@ func (f *folder) openJournal(m *metrics) (*journal, error) {
 		return nil, fmt.Errorf("metrics of a trial: %w", err)
 	}
 	j := &journal{file, longestJournal}
-	if f.empty() {
+	info, err := file.Stat()
+	switch {
+	case err != nil || info.Size() == 0: // a file that was truncated would be written to the disk when it is closed
+	case f.empty():
 		err = file.Truncate(0)
-	} else if info, statErr := file.Stat(); statErr != nil {
-		err = statErr
-	} else if info.Size() > 0 {
+	default:
 		m.replay(file)
 		j.room -= info.Size()
 		if _, err = file.Seek(0, io.SeekEnd); err == nil {
