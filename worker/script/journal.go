@@ -50,7 +50,7 @@ func (f *folder) openJournal(m *metrics) (*journal, error) {
 		m.replay(file)
 		j.room -= info.Size()
 		if _, err = file.Seek(0, io.SeekEnd); err == nil {
-			j.add([]byte("\n" + boundary)) // the last line may be a part of one
+			_, _ = j.Write([]byte("\n" + boundary + "\n")) // the last line may be a part of one
 		}
 	}
 	if err != nil {
@@ -59,16 +59,23 @@ func (f *folder) openJournal(m *metrics) (*journal, error) {
 	return j, nil
 }
 
-// add appends a line. What cannot be written is missing only if the trial is interrupted.
-func (j *journal) add(line []byte) {
-	if j == nil || j.room < int64(len(line)) {
-		return
+// Write implements io.Writer; it never fails. What cannot be written, and all after it, is missing only if the trial
+// is interrupted.
+func (j *journal) Write(p []byte) (int, error) {
+	if j.room -= int64(len(p)); j.room >= 0 {
+		if _, err := j.file.Write(p); err != nil {
+			j.room = 0
+		}
 	}
-	line = append(slices.Clone(bytes.TrimRight(line, "\r\n")), '\n')
-	n, err := j.file.Write(line)
-	if j.room -= int64(n); err != nil {
-		j.room = 0
+	return len(p), nil
+}
+
+// of returns a reader of what a program reports, all of which is written to the journal, too.
+func (j *journal) of(r io.Reader) io.Reader {
+	if j == nil {
+		return r
 	}
+	return io.TeeReader(r, j)
 }
 
 func (j *journal) close() {

@@ -45,7 +45,8 @@ wandb.summary["best"] = rank
 	}
 }
 
-// Without ranks the process that is the first to log a metric keeps it, and takes over what a copy of it logged first.
+// Without ranks the process that is the first to log a metric keeps it. Of a copy of it that was the first to log a
+// metric of both, the values are left out.
 func TestSecondProcess(t *testing.T) {
 	m := newMetrics(t.Logf)
 	for _, line := range []string{

@@ -240,10 +240,9 @@ func (e *execution) read(r io.Reader, m *metrics, stop func()) error {
 			}
 		}
 	})
-	lines(r, func(line []byte) {
+	lines(e.journal.of(r), func(line []byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		e.journal.add(line)
 		m.line(line)
 		flush(pendingPoints)
 	}, func() {
