@@ -65,6 +65,13 @@ func forgeries() map[string]*sweep.Submission {
 		s.Spec.Axes = []sweep.Axis{{Parameters: []sweep.AxisParameter{seeds}}}
 		s.Spec.Race = &sweep.Race{By: "loss", Confidence: .95}
 	})
+	forge("race and median", func(s *sweep.Submission) {
+		seeds := sweep.AxisParameter{Name: sweep.SeedParameter, Values: sweep.Values{Range: &sweep.Range{Start: 1, Step: 1,
+			Count: 8, Integer: true}}}
+		s.Spec.Axes = []sweep.Axis{{Parameters: []sweep.AxisParameter{seeds}}}
+		s.Spec.Race = &sweep.Race{By: "loss", Confidence: .95}
+		stopping(sweep.Stopping{Median: &median})(s)
+	})
 	random := func(values sweep.Values, bayes bool) func(*sweep.Submission) {
 		return func(s *sweep.Submission) {
 			s.Spec.Cap, s.Spec.Random = 20, &sweep.Random{}

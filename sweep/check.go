@@ -76,6 +76,8 @@ func (s *Spec) Check() error {
 	switch {
 	case s.Halving != nil && s.Stopping != nil:
 		return &HalvingError{"goes with no other rule of early_terminate"}
+	case s.Race != nil && s.Stopping != nil:
+		return fmt.Errorf("race goes with no early_terminate: it compares trials that run to their ends")
 	case s.Cap < 0:
 		return fmt.Errorf("run_cap is %d: expected 1 or more, or none", s.Cap)
 	case s.Memory < 0:
