@@ -206,7 +206,7 @@ func (c *Coordinator) learnPools(ctx context.Context, ids []string) error {
 }
 
 // mayReport reports whether a worker of a pool may send an event: the sweep is of that pool, or does
-// not exist. A worker of an unknown pool ("") may.
+// not exist.
 func (c *Coordinator) mayReport(pool string, e *sweep.Event) bool {
 	own, known := c.pools.Load(e.Sweep)
 	if !known || pool == own {

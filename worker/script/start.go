@@ -23,7 +23,7 @@ var shells = map[string]string{".sh": "sh", ".bash": "bash", ".zsh": "zsh", ".r"
 	".js": "node", ".mjs": "node", ".pl": "perl", ".rb": "ruby", ".lua": "lua", ".php": "php"}
 
 // Direct has a program that is not for Python, in a file without a command, run by itself: by its #! line, or as an
-// executable. The note says so. It returns a *sweep.DataError if that cannot be.
+// executable; the note tells the user. It returns a *sweep.DataError if the program cannot run so.
 func Direct(s *sweep.Script) (note string, err error) {
 	if s.Program == "" || !slices.Equal(s.Command, sweep.DefaultCommand) {
 		return "", nil
