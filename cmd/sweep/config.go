@@ -217,12 +217,13 @@ func (d *daemon) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.listen, "listen", "", "address of /healthz, /readyz and /metrics, such as :8080; none if empty")
 	f.StringVar(&d.pprof, "pprof", "", "address of /debug/pprof, such as 127.0.0.1:6060; none if empty. Everyone who "+
 		"reaches it can inspect the program and slow it down")
+	f.DurationVar(&d.ackWait, "ack-wait", wire.DefaultAckWait, "how long the broker waits for a worker's progress "+
+		"message before another worker gets the trial; applies to new queues. Workers use the coordinator's value; "+
+		"their own has no effect")
 }
 
 func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	d.dashboard.addFlags(f, "")
-	f.DurationVar(&d.ackWait, "ack-wait", wire.DefaultAckWait, "how long the broker waits for a worker's progress "+
-		"message before another worker gets the trial; applies to new queues. Workers learn it from the coordinator")
 	f.DurationVar(&d.lease, "lease", coordinator.DefaultLease, "how long a trial whose job is lost may be silent "+
 		"before it is queued again")
 	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "number of jobs waiting in NATS for the workers of a "+

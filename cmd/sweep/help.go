@@ -71,8 +71,8 @@ var settingGroups = []struct {
 	{"Connection to NATS:", []string{"nats"}},
 	{"Trainers:", []string{"trainer-"}},
 	{"Workers:", []string{"slots", "pool", "name", "grace", "memory", "label", "spool", "script-dir"}},
-	{"Coordinators:", []string{"lease", "window", "replicas", "ack-wait"}},
-	{"Workers and coordinators:", []string{"listen", "pprof"}},
+	{"Coordinators:", []string{"lease", "window", "replicas"}},
+	{"Workers and coordinators:", []string{"listen", "pprof", "ack-wait"}},
 	{"The dashboard:", []string{"ui", "tokens"}},
 }
 

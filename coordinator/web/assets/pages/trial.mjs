@@ -191,7 +191,9 @@ function Metrics({ answer: { trial, objective }, result, metrics }) {
           ${firstOf(sorted(summary), ([name]) => name === objective).map(
             ([name, value]) => html`<tr key=${name} class=${name === objective ? "objective" : ""}>
               <th scope="row">${name}</th>
-              <td class="num" title=${exact(value)}>${value === null ? "not finite" : number(value, 7)}</td>
+              <td class="num" title=${exact(value)}>
+                ${value === null ? "not finite" : number(value, 7)}
+              </td>
             </tr>`,
           )}
           ${missing.map(
