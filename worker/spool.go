@@ -79,7 +79,9 @@ type spooled struct {
 	complete bool // the result is there
 	taken    bool // it is being stored
 	reported bool // the result is on its way
-	gone     bool // cancelled
+	gone     bool // cancelled, and being removed
+	// cancelled is set if the trial was cancelled after its artifacts were taken over and before it was complete.
+	cancelled bool
 }
 
 func newSpool(w *Worker) *spool {
@@ -136,8 +138,17 @@ func (s *spool) commit(entry *spooled, r report, checkpoint bool) {
 	s.mu.Lock()
 	entry.complete, entry.delivery, entry.took = true, r.delivery, r.took
 	entry.Execution = r.events[len(r.events)-1].Execution
+	drop := entry.cancelled && !s.over
+	if drop {
+		entry.gone = true
+		s.dropping.Add(1)
+	}
 	s.changed.Broadcast()
 	s.mu.Unlock()
+	if drop {
+		defer s.dropping.Done()
+		s.drop(entry)
+	}
 }
 
 // discard removes an entry without a result.
@@ -348,9 +359,13 @@ func (s *spool) cancel(named func(r *wire.Running) bool) {
 	s.mu.Lock()
 	var ended []*spooled
 	for _, entry := range s.entries {
-		if !s.over && entry.complete && !entry.reported && !entry.gone && named(&entry.Running) {
+		switch {
+		case s.over || entry.reported || entry.gone || !named(&entry.Running):
+		case entry.complete:
 			entry.gone = true
 			ended = append(ended, entry)
+		default:
+			entry.cancelled = true
 		}
 	}
 	if len(ended) > 0 {
@@ -363,10 +378,15 @@ func (s *spool) cancel(named func(r *wire.Running) bool) {
 	go func() { // the reporter may let it wait
 		defer s.dropping.Done()
 		for _, entry := range ended {
-			entry.stop()
-			s.end(entry, "cancelled", func() { s.discard(entry) })
+			s.drop(entry)
 		}
 	}()
+}
+
+// drop releases a cancelled entry and removes it when that is recorded.
+func (s *spool) drop(entry *spooled) {
+	entry.stop()
+	s.end(entry, "cancelled", func() { s.discard(entry) })
 }
 
 // each calls do for each job whose result is here.
