@@ -304,9 +304,9 @@ func (s *settings) newLauncher(log *slog.Logger) (*trainer.Launcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("path of this program: %w", err)
 	}
-	builtin := map[string][]string{}
-	for name := range builtinTrainers {
-		builtin[name] = []string{program, "trainer", "serve", name}
+	builtin := map[string]trainer.BuiltIn{}
+	for name, open := range builtinTrainers {
+		builtin[name] = trainer.BuiltIn{Command: []string{program, "trainer", "serve", name}, Open: open}
 	}
 	home, err := s.homeDir()
 	if err != nil {
