@@ -14,6 +14,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/file"
+	"sweep/sweep/policy"
 	"sweep/worker/script"
 	"sweep/worker/trainer"
 )
@@ -62,7 +63,7 @@ func (o *planOptions) addFlags(f *pflag.FlagSet) {
 // addSearchFlags adds the flags that override how a file chooses its points.
 func (o *planOptions) addSearchFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.count, "count", 0, "maximum number of trials, like run_cap in the file")
-	f.StringVar(&o.method, "method", "", "grid, random, sobol or bayes; overrides method in the file")
+	f.StringVar(&o.method, "method", "", policy.Or(policy.Names(policy.MethodKey))+"; overrides method in the file")
 }
 
 // check refuses values that make no sense.
@@ -70,8 +71,8 @@ func (o *planOptions) check() error {
 	if o.count < 0 {
 		return usageError("--count %d: expected a number of trials", o.count)
 	}
-	if o.method != "" && !slices.Contains(file.Methods, o.method) {
-		return usageError("--method %s: expected grid, random, sobol or bayes", o.method)
+	if methods := policy.Names(policy.MethodKey); o.method != "" && !slices.Contains(methods, o.method) {
+		return usageError("--method %s: expected %s", o.method, policy.Or(methods))
 	}
 	if o.directory == "" {
 		return nil
