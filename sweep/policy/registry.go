@@ -14,6 +14,7 @@ var Kinds = []*Kind{
 	&grid,
 	&random,
 	&sobolKind,
+	&latinKind,
 	&bayesKind,
 	&medianKind,
 	&halvingKind,
