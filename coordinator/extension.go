@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sweep/sweep"
-	"sweep/sweep/policy"
 )
 
 // mostCompared is how many points an extension compares, a few microseconds each.
@@ -28,7 +27,7 @@ func leaveOut(ctx context.Context, record *sweep.SweepRecord, submission *sweep.
 	known := make(map[sweep.Fingerprint]struct{}, record.Points())
 	for i := range record.Grids {
 		old := &record.Grids[i].Submission
-		points, err := policy.NewGrid(&old.Spec)
+		points, err := sweep.NewGrid(&old.Spec)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
-	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
 
@@ -126,12 +125,10 @@ func (b *bench) judged(slots int) *judged {
 	return j
 }
 
-// judgedBy is by what trials of hyperbandSubmission are stopped.
-var judgedBy = &policy.Hyperband{While: byLoss, Bands: []int64{2, 4}, Eta: 4, Strict: true}
-
 func hyperbandSubmission() *sweep.Submission {
 	s := submission("hyperband", 1, 8)
-	s.Spec.Policies = []sweep.Policy{policy.Of(judgedBy)}
+	s.Spec.Stopping = &sweep.Stopping{Metric: "loss", Goal: sweep.Minimize,
+		Hyperband: &sweep.Hyperband{Bands: []int64{2, 4}, Eta: 4, Strict: true}}
 	return s
 }
 
@@ -198,26 +195,22 @@ func TestExtensionOfHyperband(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		first  bool
-		change func(h *policy.Hyperband)
+		change func(*sweep.Submission)
 	}{
-		{"another eta", true, func(h *policy.Hyperband) { h.Eta = 2 }},
-		{"other bands", true, func(h *policy.Hyperband) { h.Bands = []int64{3} }},
-		{"another metric", true, func(h *policy.Hyperband) { h.Metric = "seconds" }},
-		{"none", true, func(h *policy.Hyperband) { h.Eta = 0 }},
-		{"where there was none", false, func(*policy.Hyperband) {}},
+		{"another eta", true, func(s *sweep.Submission) { s.Spec.Stopping.Hyperband.Eta = 2 }},
+		{"other bands", true, func(s *sweep.Submission) { s.Spec.Stopping.Hyperband.Bands = []int64{3} }},
+		{"another metric", true, func(s *sweep.Submission) { s.Spec.Stopping.Metric = "seconds" }},
+		{"none", true, func(s *sweep.Submission) { s.Spec.Stopping = nil }},
+		{"where there was none", false, func(*sweep.Submission) {}},
 		{"the same", true, nil},
 	} {
 		first, more := hyperbandSubmission(), hyperbandSubmission()
 		if !test.first {
-			first.Spec.Policies = nil
+			first.Spec.Stopping = nil
 		}
 		id := b.submit(c, first)
 		if test.change != nil {
-			changed := *judgedBy
-			test.change(&changed)
-			if more.Spec.Policies = []sweep.Policy{policy.Of(&changed)}; changed.Eta == 0 {
-				more.Spec.Policies = nil
-			}
+			test.change(more)
 		}
 		if _, err := c.Extend(t.Context(), id, more); (err == nil) != (test.change == nil) ||
 			err != nil && !strings.Contains(err.Error(), "by one rule") {

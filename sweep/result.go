@@ -43,6 +43,8 @@ type Result struct {
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	// Labels are what the program calls its run; a store returns them with the TrialRecord.
 	Labels *RunLabels `json:"labels,omitempty"`
+	// Inputs are what a program has read; nil of other trainers. A store returns them by Reader.Inputs.
+	Inputs *Inputs `json:"inputs,omitempty"`
 }
 
 // PlainResult is a result as programs read it: of the metrics that are not finite the value is null, as in curves.

@@ -43,7 +43,8 @@ type Queue interface {
 	// of the trials' classes that the sweep does not have yet. With the submission's
 	// Reuse, trials whose fingerprint has a completed result (in the store or
 	// earlier in the sweep) become completed with that result and its curves,
-	// ReusedFrom set. It returns how many.
+	// ReusedFrom set. It returns how many. A result with a list of inputs is reused only if the
+	// submission's Unchanged has it, or the result is of the same grid.
 	AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []Trial,
 		classes map[int]Requirement) (reused int, err error)
 	// AddGeneration is AddTrials for trials that are stopped by a rule, which is nil for a page that goes on with the
@@ -251,6 +252,8 @@ type Reader interface {
 	// ExecutionLog loads what is kept of an execution's log, that of the one which
 	// started last if none is named. Of one that runs there is none yet.
 	ExecutionLog(ctx context.Context, id TrialID, execution string) (*Log, error)
+	// Inputs calls yield for each list of inputs that fits the query, the newest first, at most MostInputLists.
+	Inputs(ctx context.Context, query InputQuery, yield func(*InputList) error) error
 	// Artifacts calls yield for each artifact that fits the query, those that should
 	// be there and are not too, by trial and name.
 	Artifacts(ctx context.Context, query ArtifactQuery, yield func(*ArtifactRecord) error) error

@@ -42,6 +42,9 @@ type Submission struct {
 	Flops float64 `json:"flops,omitempty"`
 	// Reuse reuses results of equal fingerprint from earlier sweeps.
 	Reuse bool `json:"reuse"`
+	// Unchanged has the digests of the lists of inputs that the submitter found unchanged: only results with one of
+	// these, or without any, are reused.
+	Unchanged []string `json:"unchanged,omitempty"`
 	// AskedBy and Purpose say who submitted the file, and why; empty if that is not known.
 	AskedBy string `json:"asked_by,omitempty"`
 	Purpose string `json:"purpose,omitempty"`

@@ -210,6 +210,7 @@ var viewDocs = []struct{ name, row string }{
 	{"losses", "an execution of a trial whose worker vanished: the worker, the trial's `losses` and their limit " +
 		"(`limit_losses`)"},
 	{"artifacts", "an artifact of a trial, with `problem` if it is not there"},
+	{"inputs", "a file or environment variable that the program of a trial has read; `digest` is that of what it had then"},
 }
 
 func viewsPage(t *testing.T) string {

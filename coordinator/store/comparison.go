@@ -30,6 +30,8 @@ type comparison struct {
 	// needed is the metric without which a result of a program is not reused; empty for other trainers: what
 	// these lack they lack again.
 	needed string
+	// program says that the sweep runs a program, whose results have lists of inputs.
+	program bool
 	// keep is of how many of the best trials artifacts are kept.
 	keep map[string]int64
 	// fixed are the parameters that all trials have.
@@ -48,16 +50,7 @@ func (t *transaction) comparison(number int64) *comparison {
 		return known.(*comparison)
 	}
 	var submission sweep.Submission
-	t.each(func(row database.Row) error {
-		var text []byte
-		if err := row.Scan(&text); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(text, &submission); err != nil {
-			return fmt.Errorf("submission of sweep %d: %w", number, err)
-		}
-		return nil
-	}, `SELECT submission FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
+	t.submission(number, 0, &submission)
 	c := newComparison(number, &submission)
 	if t.err == nil {
 		t.s.comparisons.Store(number, c)
@@ -65,12 +58,26 @@ func (t *transaction) comparison(number int64) *comparison {
 	return c
 }
 
+// submission reads what a grid was submitted with.
+func (t *transaction) submission(number int64, ordinal int, to *sweep.Submission) {
+	t.each(func(row database.Row) error {
+		var text []byte
+		if err := row.Scan(&text); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, to); err != nil {
+			return fmt.Errorf("submission of sweep %d: %w", number, err)
+		}
+		return nil
+	}, `SELECT submission FROM grids WHERE sweep_no = $1 AND ordinal = $2`, number, ordinal)
+}
+
 // newComparison returns how the trials of a sweep are compared by its first submission.
 func newComparison(number int64, submission *sweep.Submission) *comparison {
 	c := &comparison{number: number, Select: submission.Spec.Select, keep: submission.Spec.Keep,
 		parameters: map[string]bool{}, columns: map[string]int{}, fixed: sweep.Parameters{}}
 	if submission.Description.Open {
-		c.needed = submission.Spec.Select.By
+		c.needed, c.program = submission.Spec.Select.By, true
 	}
 	for _, p := range submission.Description.Parameters {
 		c.parameters[p.Name] = true

@@ -57,7 +57,7 @@ func (s *Store) AddGeneration(ctx context.Context, id string, ordinal int, from 
 			if err != nil {
 				t.fail(err)
 			}
-			page.findSources(names)
+			page.findSources(names, ordinal, first)
 		}
 		deltas := page.write(classes)
 		if rule != nil {
@@ -95,7 +95,8 @@ type source struct {
 // reusable finds the first completed trial of each fingerprint, which an index
 // has by its beginning, whose curves were not removed, that left the artifacts of a list: $1 as JSON, $2 of them, and
 // has marks of a metric, $3, for the median. Those of a list $4 may have been dropped. A program's result has a
-// metric, $5 as JSON has it before the value.
+// metric, $5 as JSON has it before the value, and a list of inputs that is among those of $6, by their numbers, unless
+// it has none or is of the sweep $7 from trial $8 on.
 const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s WHERE s.trial_no IN (
 	SELECT (SELECT t.trial_no FROM trials AS t
 		WHERE substr(t.fingerprint, 1, 16) = substr(v.fingerprint, 1, 16) AND t.fingerprint = v.fingerprint
@@ -109,11 +110,14 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 				WHERE m.trial_no = t.trial_no AND m.metric = $3 AND m.bands = ''))
 			AND ($5 = '' OR t.diverged OR EXISTS (SELECT 1 FROM outcomes AS o WHERE o.trial_no = t.trial_no
 				AND replace(CAST(o.summary AS text), $5, '') <> CAST(o.summary AS text)))
+			AND ($6 = '' OR t.sweep_no = $7 AND t.trial_index >= $8 OR NOT EXISTS (SELECT 1 FROM trial_inputs AS n
+				WHERE n.trial_no = t.trial_no AND replace($6, ',' || CAST(n.list_no AS text) || ',', '') = $6))
 		ORDER BY t.trial_no LIMIT 1)
 	FROM {v})`
 
-// findSources looks for results to reuse, of trials that have these artifacts.
-func (p *page) findSources(artifacts []string) {
+// findSources looks for results to reuse, of trials that have these artifacts. first is the index of the grid's first
+// trial.
+func (p *page) findSources(artifacts []string, ordinal int, first int64) {
 	p.sources = map[sweep.Fingerprint]source{}
 	var fingerprints []string
 	for i := range p.trials {
@@ -132,7 +136,8 @@ func (p *page) findSources(artifacts []string) {
 		p.sources[sweep.Fingerprint(fingerprint)] = found
 		return err
 	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), p.marked,
-		p.encodeArtifacts(slices.Sorted(maps.Keys(by.keep))), needed, texts("fingerprint", fingerprints))
+		p.encodeArtifacts(slices.Sorted(maps.Keys(by.keep))), needed, p.unchanged(ordinal), p.number, first,
+		texts("fingerprint", fingerprints))
 }
 
 // write inserts the trials, and returns how many of each class are in which state.

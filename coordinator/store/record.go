@@ -182,6 +182,7 @@ func (r *recording) save() {
 	r.saveCurves()
 	r.saveMarks()
 	r.saveArtifacts()
+	r.saveInputs()
 	r.keepBest()
 	deltas := r.ledger.Deltas()
 	r.saveFaults(deltas)
@@ -258,6 +259,7 @@ func (t *transaction) forget(trials database.Batch) {
 	}
 	t.run(deleteOf("outcomes"), trials)
 	t.run(deleteOf("trial_artifacts"), trials)
+	t.run(deleteOf("trial_inputs"), trials)
 }
 
 // deleteOf is the statement that deletes what a table has of trials.

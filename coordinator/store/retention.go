@@ -88,6 +88,7 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 			t.run(`DELETE FROM `+table+` WHERE sweep_no = $1`, number)
 		}
 		t.run(`DELETE FROM quarantine WHERE sweep_id = $1`, id)
+		t.removeLists()
 	})
 }
 
@@ -105,6 +106,7 @@ var owned = []struct {
 	moved bool
 }{
 	{"curve_arrays", true}, {"marks", true}, {"stored_executions", true}, {"trial_artifacts", true},
+	{"trial_inputs", true},
 	{"outcomes", false}, {"lineages", false}, {"stops", false}, {"kept_artifacts", false},
 	{"trial_refusals", false}, {"reproducibility_faults", false}, {"pruned_curves", false},
 }

@@ -36,6 +36,8 @@ type Store struct {
 	taken taken
 	// comparisons has how sweeps are compared, by sweep_no.
 	comparisons sync.Map
+	// unchanged has the lists of inputs that the submitters of grids found unchanged, by gridKey.
+	unchanged sync.Map
 	// lead is the one that this store took last: its term is checked by whatever it
 	// writes.
 	lead atomic.Pointer[lead]

@@ -367,6 +367,35 @@ CREATE TABLE outcomes (
     tags            text             NOT NULL
 );
 
+-- What programs have read: lists of files and environment variables, each with the digest of what it had when it was
+-- read. Equal lists of a program, by its digest, are one. unrecorded says what is missing, and is empty if nothing is.
+CREATE TABLE input_lists (
+    list_no     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    program     text NOT NULL,
+    list_digest text NOT NULL,
+    unrecorded  text NOT NULL,
+    UNIQUE (program, list_digest)
+);
+
+--   kind                file; rewritten, which the trial wrote after it had read it; or variable
+--   name                a variable, or a path from the directory in which the program ran
+--   digest              SHA-256; absent; changed, of a file that changed while the trial ran; or size and time of a large
+--                       file
+CREATE TABLE stored_inputs (
+    list_no bigint NOT NULL,
+    kind    text   NOT NULL,
+    name    text   NOT NULL,
+    digest  text   NOT NULL,
+    PRIMARY KEY (list_no, kind, name)
+);
+
+-- The lists of trials. A trial that reuses a result has none: its source's is its own.
+CREATE TABLE trial_inputs (
+    trial_no bigint PRIMARY KEY,
+    list_no  bigint NOT NULL
+);
+CREATE INDEX trial_inputs_list ON trial_inputs (list_no);
+
 -- One row a trial and metric, never a row a point. The curves of a trial are mostly measured at the same steps: one
 -- with values and an empty step_array has the steps of its trial's curve with ordinal 0. A trial that reuses a result
 -- has none: its source's are its own.
@@ -637,6 +666,15 @@ SELECT s.sweep_id, t.trial_index, a.name, a.media_type, a.size, a.digest, a.stor
 FROM trials AS t
 JOIN sweeps AS s USING (sweep_no)
 JOIN trial_artifacts AS a ON a.trial_no = coalesce(t.source_no, t.trial_no);
+
+-- What the programs of trials have read. A trial that reuses a result shows its source's.
+CREATE VIEW inputs AS
+SELECT s.sweep_id, t.trial_index, i.kind, i.name, i.digest
+FROM trials AS t
+JOIN sweeps AS s USING (sweep_no)
+JOIN trial_inputs AS n ON n.trial_no = coalesce(t.source_no, t.trial_no)
+JOIN stored_inputs AS i ON i.list_no = n.list_no
+WHERE s.deleted_at IS NULL;
 
 -- Per sweep and group: the best of the completed trials that did not diverge, with the value of the metric of the
 -- sweep's select, and how many others are exactly as good.

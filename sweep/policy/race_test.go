@@ -17,8 +17,7 @@ func raceSpec(points, replicates int64, confidence float64) *sweep.Spec {
 	integers := func(n int64) sweep.Values {
 		return sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: n, Integer: true}}
 	}
-	return &sweep.Spec{Policies: []sweep.Policy{Of(&Race{By: "loss", Confidence: confidence})},
-		Select: sweep.Select{Group: []string{"model"}},
+	return &sweep.Spec{Race: &sweep.Race{By: "loss", Confidence: confidence}, Select: sweep.Select{Group: []string{"model"}},
 		Axes: []sweep.Axis{axisOf(sweep.SeedParameter, integers(replicates)),
 			axisOf("model", sweep.Values{List: []any{"a", "b"}}), axisOf("x", integers(points))}}
 }
@@ -26,20 +25,26 @@ func raceSpec(points, replicates int64, confidence float64) *sweep.Spec {
 // runRace runs a race with the results of value, and returns its trials and why points are out, in order.
 func runRace(t *testing.T, spec *sweep.Spec, value func(p sweep.Parameters) float64) (trials []Trial, reasons []string) {
 	t.Helper()
-	race := opened[*race](t, spec, &sweep.Description{})
+	race, err := NewRace(spec, &sweep.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	said := map[string]bool{}
 	for {
-		if got, want := race.Generation(int64(len(trials))).Number, int64(len(trials))/race.points; got != want {
+		if got, want := race.Generation(int64(len(trials))), int64(len(trials))/race.points; got != want {
 			t.Fatalf("generation %d after %d trials", got, len(trials))
 		}
-		points := next(t, race, trials)
-		if again := next(t, race, trials); !reflect.DeepEqual(again, points) {
-			t.Fatal("another generation from the same trials")
+		next, err := race.Next(t.Context(), trials)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if len(points) == 0 {
+		if again, err := race.Next(t.Context(), trials); err != nil || !reflect.DeepEqual(again, next) {
+			t.Fatalf("another generation from the same trials: %v", err)
+		}
+		if len(next) == 0 {
 			return trials, reasons
 		}
-		for _, p := range points {
+		for _, p := range next {
 			trial := Trial{Parameters: p.Parameters, Value: math.NaN(), Skipped: p.Skip}
 			if p.Skip == "" {
 				trial.Value = value(p.Parameters)
@@ -99,7 +104,7 @@ func TestRace(t *testing.T) {
 		t.Errorf("%d trials: %q", len(trials), reasons)
 	}
 	spec := raceSpec(4, 8, 0.95)
-	spec.Policies[0] = Of(&Race{By: "loss", Goal: sweep.Maximize, Confidence: 0.95})
+	spec.Race.Goal = sweep.Maximize
 	_, largest := runRace(t, spec, value) // policies have such a metric with its sign reversed
 	if want := "a 2, seed 6: cannot win: loss is -2.188 after 5 replicates, and -1.188 at trial 0 (Wilcoxon, p = 0.031)"; largest[0] != want {
 		t.Errorf("a metric that is to be large: %s, want %s", largest[0], want)
@@ -110,12 +115,19 @@ func TestRace(t *testing.T) {
 func TestRaceRetried(t *testing.T) {
 	spec := raceSpec(3, 9, 0.95)
 	trials, _ := runRace(t, spec, func(p sweep.Parameters) float64 { return float64(p["x"].(int64)) })
-	race := opened[*race](t, spec, &sweep.Description{})
+	race, err := NewRace(spec, &sweep.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	until := 6 * race.points
 	for i := range trials {
 		trials[i].Value = -trials[i].Value
 	}
-	for i, p := range next(t, race, trials[:until]) {
+	next, err := race.Next(t.Context(), trials[:until])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range next {
 		if was := trials[int(until-race.points)+i].Skipped; was != "" && p.Skip != was {
 			t.Errorf("point %d: %q was %q", i, p.Skip, was)
 		}
@@ -148,11 +160,17 @@ func TestRaceSaves(t *testing.T) {
 }
 
 func TestRaceEnds(t *testing.T) {
-	race := opened[*race](t, raceSpec(2, 6, 0.95), &sweep.Description{})
+	race, err := NewRace(raceSpec(2, 6, 0.95), &sweep.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	trials, _ := runRace(t, raceSpec(2, 6, 0.95), func(sweep.Parameters) float64 { return 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := race.Step(ctx, Observations{Trials: trials[:20], Written: 20}); !errors.Is(err, context.Canceled) {
+	if _, err := race.Next(ctx, trials[:20]); !errors.Is(err, context.Canceled) {
 		t.Errorf("it goes on without its context: %v", err)
+	}
+	if _, err := NewRace(&sweep.Spec{Axes: raceSpec(2, 6, 0.95).Axes}, &sweep.Description{}); err == nil {
+		t.Error("a sweep without a race has one")
 	}
 }

@@ -187,6 +187,11 @@ func (c *Client) ExecutionLog(ctx context.Context, id sweep.TrialID, execution s
 	return readLog.ask(ctx, c, logRequest{trialRef(id), execution})
 }
 
+// Inputs implements sweep.Reader.
+func (c *Client) Inputs(ctx context.Context, query sweep.InputQuery, yield func(*sweep.InputList) error) error {
+	return listInputs.each(ctx, c, inputsRequest{&query}, yield)
+}
+
 // Artifacts implements sweep.Reader.
 func (c *Client) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
 	yield func(*sweep.ArtifactRecord) error) error {

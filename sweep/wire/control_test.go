@@ -137,6 +137,14 @@ func (b *backend) ExecutionLog(ctx context.Context, id sweep.TrialID, execution 
 	return &sweep.Log{Text: "a\nb\x1b", Start: 7}, b.call(ctx, "log %s %s", id, execution)
 }
 
+func (b *backend) Inputs(ctx context.Context, q sweep.InputQuery, yield func(*sweep.InputList) error) error {
+	if err := b.call(ctx, "inputs of program %q, sweep %q", q.Program, q.Sweep); err != nil {
+		return err
+	}
+	return yield(&sweep.InputList{ListDigest: "d", Trials: 2, Inputs: sweep.Inputs{
+		Rows: []sweep.Input{{Kind: sweep.FileInput, Name: "a.py", Digest: "e"}}, Unrecorded: "the program's inputs"}})
+}
+
 func (b *backend) Artifacts(context.Context, sweep.ArtifactQuery, func(*sweep.ArtifactRecord) error) error {
 	return errors.New("the control service asks the controller")
 }
@@ -430,6 +438,15 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 		*log != (sweep.Log{Text: "a\nb\x1b", Start: 7}) {
 		t.Errorf("ExecutionLog = %+v, %v", log, err)
 	}
+	var lists []*sweep.InputList
+	err = c.Inputs(ctx, sweep.InputQuery{Program: "p"}, func(l *sweep.InputList) error {
+		lists = append(lists, l)
+		return nil
+	})
+	if err != nil || len(lists) != 1 || lists[0].ListDigest != "d" || len(lists[0].Rows) != 1 ||
+		lists[0].Rows[0].Name != "a.py" || lists[0].Unrecorded == "" || lists[0].Trials != 2 {
+		t.Errorf("Inputs: %+v, %v", lists, err)
+	}
 	n = 0
 	err = c.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s", Indices: []int64{4}}, sweep.CheckDigest,
 		func(a *sweep.CheckedArtifact) error {
@@ -464,7 +481,7 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 	}
 	want := []string{"sweep x", "sweeps [active paused]", "progress x", "trial s/9", "curves s/9 [a b]",
 		"trials [s] [n>=int64 lr=float64 x=<nil>] 5", "query SELECT 1", "query of s: SELECT 2",
-		"executions s/2", "log s/0 x", "artifacts {Sweep:s Indices:[4] From:0 Until:0 Name:} digest",
+		"executions s/2", "log s/0 x", `inputs of program "p", sweep ""`, "artifacts {Sweep:s Indices:[4] From:0 Until:0 Name:} digest",
 		"artifacts {Sweep:s Indices:[] From:0 Until:0 Name:} ",
 		"artifact s/0 weights 0", "artifact s/0 weights 2097152", "artifact s/0 other 0"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {

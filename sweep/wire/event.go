@@ -90,6 +90,7 @@ func clean(e *sweep.Event) error {
 		if r.Labels != nil { // from a worker that did not clean them
 			*r.Labels, _ = r.Labels.Clean()
 		}
+		r.Inputs = r.Inputs.Clean()
 		for _, digest := range []string{r.WeightsDigest, r.Digest} {
 			if err := sweep.CheckText("digest", digest, false); err != nil {
 				return err

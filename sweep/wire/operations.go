@@ -59,6 +59,9 @@ type (
 		trialRef
 		Execution string `json:"execution,omitempty"`
 	}
+	inputsRequest struct {
+		Query *sweep.InputQuery `json:"query,omitempty"`
+	}
 	artifactsRequest struct {
 		Artifacts *sweep.ArtifactQuery `json:"artifacts,omitempty"`
 		Check     sweep.ArtifactCheck  `json:"check,omitempty"`
@@ -220,6 +223,14 @@ var (
 		answer: one(func(ctx context.Context, s *Control, q *logRequest) (*sweep.Log, error) {
 			return s.reader.ExecutionLog(ctx, q.id(), q.Execution)
 		})})
+	listInputs = define(operation[inputsRequest, *sweep.InputList]{
+		name: "inputs", purpose: "what programs have read, as lists that match a query", reads: true, most: 8,
+		answer: func(ctx context.Context, s *Control, q *inputsRequest, yield func(*sweep.InputList) error) error {
+			if q.Query == nil {
+				return errors.New("inputs: the request has no query")
+			}
+			return s.reader.Inputs(ctx, *q.Query, yield)
+		}})
 	listArtifacts = define(operation[artifactsRequest, *sweep.CheckedArtifact]{
 		name: "artifacts", purpose: "the artifacts that match a query, checked on request", reads: true, most: 8,
 		answer: func(ctx context.Context, s *Control, q *artifactsRequest,

@@ -384,6 +384,9 @@ func TestRoles(t *testing.T) {
 		_, err := c.ExecutionLog(ctx, sweep.TrialID{Sweep: "s"}, "")
 		return err
 	}
+	reads["inputs"] = func(c *wire.Client) error {
+		return c.Inputs(ctx, sweep.InputQuery{Sweep: "s"}, func(*sweep.InputList) error { return nil })
+	}
 	reads["artifacts"] = func(c *wire.Client) error {
 		return c.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, sweep.CheckSize,
 			func(*sweep.CheckedArtifact) error { return nil })

@@ -65,6 +65,9 @@ func TestControlVectors(t *testing.T) {
 		func() { _, err := client.Executions(ctx, id); none(err) },
 		func() { _, err := client.ExecutionLog(ctx, id, "x"); none(err) },
 		func() {
+			none(client.Inputs(ctx, sweep.InputQuery{Sweep: "s"}, func(*sweep.InputList) error { return nil }))
+		},
+		func() {
 			none(client.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, sweep.CheckSize,
 				func(*sweep.CheckedArtifact) error { return nil }))
 		},

@@ -126,9 +126,7 @@ func noopDescription() (*sweep.Description, error) {
 // launcher knows noop, echo and the example trainer.
 func launcher() *trainer.Launcher {
 	return &trainer.Launcher{
-		BuiltIn: map[string]trainer.BuiltIn{
-			noop.Name: {Command: []string{self(), asNoop}}, "echo": {Command: []string{self(), asEcho}},
-		},
+		BuiltIn:      map[string][]string{noop.Name: {self(), asNoop}, "echo": {self(), asEcho}},
 		Path:         []string{examples},
 		StartTimeout: patience,
 		CancelGrace:  patience,

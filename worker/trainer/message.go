@@ -181,6 +181,29 @@ func decodeLabels(m *trainerpb.RunLabels) *sweep.RunLabels {
 	return &sweep.RunLabels{Name: m.GetName(), Group: m.GetGroup(), Notes: m.GetNotes(), Tags: m.GetTags()}
 }
 
+func encodeInputs(in *sweep.Inputs) *trainerpb.Inputs {
+	if in == nil {
+		return nil
+	}
+	m := &trainerpb.Inputs{Unrecorded: valid(in.Unrecorded)}
+	for _, row := range in.Rows {
+		m.Rows = append(m.Rows,
+			&trainerpb.Input{Kind: valid(row.Kind), Name: valid(row.Name), Digest: valid(row.Digest)})
+	}
+	return m
+}
+
+func decodeInputs(m *trainerpb.Inputs) *sweep.Inputs {
+	if m == nil {
+		return nil
+	}
+	in := &sweep.Inputs{Unrecorded: m.GetUnrecorded()}
+	for _, row := range m.GetRows() {
+		in.Rows = append(in.Rows, sweep.Input{Kind: row.GetKind(), Name: row.GetName(), Digest: row.GetDigest()})
+	}
+	return in
+}
+
 func encodeResult(r *sweep.Result) *trainerpb.Result {
 	return &trainerpb.Result{
 		State:          string(r.State),
@@ -197,6 +220,7 @@ func encodeResult(r *sweep.Result) *trainerpb.Result {
 		Digest:         r.Digest,
 		Curves:         encodeCurves(r.Curves),
 		Labels:         encodeLabels(r.Labels),
+		Inputs:         encodeInputs(r.Inputs),
 	}
 }
 
@@ -225,6 +249,7 @@ func decodeResult(m *trainerpb.Result) (*sweep.Result, error) {
 		Digest:         m.GetDigest(),
 		Curves:         curves,
 		Labels:         decodeLabels(m.GetLabels()),
+		Inputs:         decodeInputs(m.GetInputs()),
 	}, nil
 }
 

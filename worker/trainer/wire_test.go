@@ -179,6 +179,8 @@ func TestFieldsOverTheWire(t *testing.T) {
 		BestEpoch: 3, ParameterCount: 1 << 33, WeightsDigest: "ab", KernelLevel: "avx512", Seconds: 0.5, Flops: 1e18,
 		Error: "why", Stderr: "tail", Digest: "cd",
 		Labels: &sweep.RunLabels{Name: "run", Group: "folds", Notes: "naïve", Tags: []string{"a", "b"}},
+		Inputs: &sweep.Inputs{Rows: []sweep.Input{{Kind: sweep.FileInput, Name: "naïve.py", Digest: "d"}},
+			Unrecorded: "what it starts"},
 		Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1, 5}, Values: []float32{0.5, float32(math.Inf(1))}}},
 	}
 	validation := &sweep.Validation{DatasetDigest: "d1e5", ParameterCount: 9, Flops: 1.5, Bytes: 1 << 40}

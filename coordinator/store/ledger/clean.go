@@ -63,6 +63,7 @@ func cleanResult(r *sweep.Result) *sweep.Result {
 	c.NotFinite = cleanNames(c.NotFinite, c.Summary)
 	c.Curves = cleanCurves(r.Curves)
 	c.Artifacts = cleanArtifacts(r.Artifacts)
+	c.Inputs = r.Inputs.Clean()
 	return &c
 }
 

@@ -68,6 +68,7 @@ var readable = []string{
 	"scores", "metrics", "metric_names", "point_aggregates", "groups", "cluster", "classes", "standings",
 	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts", "kept_artifacts", "lineages",
 	"trial_notes", "notes", "marks", "stop_rules", "stops", "pruned_curves",
+	"input_lists", "trial_inputs", "stored_inputs", "inputs",
 	"results", "curves", "best_trials", "point_means", "accuracy_table", "ucr_table", "mnist_table",
 }
 

@@ -136,6 +136,8 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	})
 
+	t.Run("Inputs", func(t *testing.T) { testInputs(t, open) })
+
 	t.Run("NoFingerprint", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.makeSweep("s1", submission("one"), 2)

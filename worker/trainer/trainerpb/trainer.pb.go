@@ -832,7 +832,9 @@ type Result struct {
 	Stderr string `protobuf:"bytes,12,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Digest string `protobuf:"bytes,13,opt,name=digest,proto3" json:"digest,omitempty"`
 	// What a program calls its run; it is no part of the digest.
-	Labels        *RunLabels `protobuf:"bytes,14,opt,name=labels,proto3" json:"labels,omitempty"`
+	Labels *RunLabels `protobuf:"bytes,14,opt,name=labels,proto3" json:"labels,omitempty"`
+	// What a program has read, for the trainer that runs one; it is no part of the digest.
+	Inputs        *Inputs `protobuf:"bytes,15,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -965,6 +967,128 @@ func (x *Result) GetLabels() *RunLabels {
 	return nil
 }
 
+func (x *Result) GetInputs() *Inputs {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+// Inputs are what a program has read that decides about its result.
+type Inputs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Rows  []*Input               `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	// What was not recorded, empty if nothing is missing.
+	Unrecorded    string `protobuf:"bytes,2,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Inputs) Reset() {
+	*x = Inputs{}
+	mi := &file_trainer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Inputs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Inputs) ProtoMessage() {}
+
+func (x *Inputs) ProtoReflect() protoreflect.Message {
+	mi := &file_trainer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Inputs.ProtoReflect.Descriptor instead.
+func (*Inputs) Descriptor() ([]byte, []int) {
+	return file_trainer_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Inputs) GetRows() []*Input {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *Inputs) GetUnrecorded() string {
+	if x != nil {
+		return x.Unrecorded
+	}
+	return ""
+}
+
+// Input is a file or an environment variable, and the digest of what it had when it was read.
+type Input struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Digest        string                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Input) Reset() {
+	*x = Input{}
+	mi := &file_trainer_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Input) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Input) ProtoMessage() {}
+
+func (x *Input) ProtoReflect() protoreflect.Message {
+	mi := &file_trainer_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Input.ProtoReflect.Descriptor instead.
+func (*Input) Descriptor() ([]byte, []int) {
+	return file_trainer_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Input) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Input) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Input) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
 // RunLabels are shown with a trial. Tags have no commas.
 type RunLabels struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -978,7 +1102,7 @@ type RunLabels struct {
 
 func (x *RunLabels) Reset() {
 	*x = RunLabels{}
-	mi := &file_trainer_proto_msgTypes[11]
+	mi := &file_trainer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1114,7 @@ func (x *RunLabels) String() string {
 func (*RunLabels) ProtoMessage() {}
 
 func (x *RunLabels) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[11]
+	mi := &file_trainer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1127,7 @@ func (x *RunLabels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunLabels.ProtoReflect.Descriptor instead.
 func (*RunLabels) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{11}
+	return file_trainer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunLabels) GetName() string {
@@ -1044,7 +1168,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_trainer_proto_msgTypes[12]
+	mi := &file_trainer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1180,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[12]
+	mi := &file_trainer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1193,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{12}
+	return file_trainer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Failure) GetMessage() string {
@@ -1096,7 +1220,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_trainer_proto_msgTypes[13]
+	mi := &file_trainer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1232,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[13]
+	mi := &file_trainer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1245,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{13}
+	return file_trainer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Refusal) GetMessage() string {
@@ -1175,7 +1299,7 @@ type ParameterRefusal struct {
 
 func (x *ParameterRefusal) Reset() {
 	*x = ParameterRefusal{}
-	mi := &file_trainer_proto_msgTypes[14]
+	mi := &file_trainer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1311,7 @@ func (x *ParameterRefusal) String() string {
 func (*ParameterRefusal) ProtoMessage() {}
 
 func (x *ParameterRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[14]
+	mi := &file_trainer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1324,7 @@ func (x *ParameterRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterRefusal.ProtoReflect.Descriptor instead.
 func (*ParameterRefusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{14}
+	return file_trainer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ParameterRefusal) GetParameter() string {
@@ -1243,7 +1367,7 @@ type DataRefusal struct {
 
 func (x *DataRefusal) Reset() {
 	*x = DataRefusal{}
-	mi := &file_trainer_proto_msgTypes[15]
+	mi := &file_trainer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1379,7 @@ func (x *DataRefusal) String() string {
 func (*DataRefusal) ProtoMessage() {}
 
 func (x *DataRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[15]
+	mi := &file_trainer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1392,7 @@ func (x *DataRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataRefusal.ProtoReflect.Descriptor instead.
 func (*DataRefusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{15}
+	return file_trainer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DataRefusal) GetDataset() string {
@@ -1358,7 +1482,7 @@ const file_trainer_proto_rawDesc = "" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\fR\x05state\"\xa5\x04\n" +
+	"\x05state\x18\x02 \x01(\fR\x05state\"\xd7\x04\n" +
 	"\x06Result\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x1a\n" +
 	"\bdiverged\x18\x02 \x01(\bR\bdiverged\x12?\n" +
@@ -1375,10 +1499,20 @@ const file_trainer_proto_rawDesc = "" +
 	"\x06curves\x18\v \x03(\v2\x17.sweep.trainer.v2.CurveR\x06curves\x12\x16\n" +
 	"\x06stderr\x18\f \x01(\tR\x06stderr\x12\x16\n" +
 	"\x06digest\x18\r \x01(\tR\x06digest\x123\n" +
-	"\x06labels\x18\x0e \x01(\v2\x1b.sweep.trainer.v2.RunLabelsR\x06labels\x1a:\n" +
+	"\x06labels\x18\x0e \x01(\v2\x1b.sweep.trainer.v2.RunLabelsR\x06labels\x120\n" +
+	"\x06inputs\x18\x0f \x01(\v2\x18.sweep.trainer.v2.InputsR\x06inputs\x1a:\n" +
 	"\fSummaryEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"_\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"U\n" +
+	"\x06Inputs\x12+\n" +
+	"\x04rows\x18\x01 \x03(\v2\x17.sweep.trainer.v2.InputR\x04rows\x12\x1e\n" +
+	"\n" +
+	"unrecorded\x18\x02 \x01(\tR\n" +
+	"unrecorded\"G\n" +
+	"\x05Input\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\"_\n" +
 	"\tRunLabels\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12\x14\n" +
@@ -1417,7 +1551,7 @@ func file_trainer_proto_rawDescGZIP() []byte {
 	return file_trainer_proto_rawDescData
 }
 
-var file_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_trainer_proto_goTypes = []any{
 	(*DescribeRequest)(nil),  // 0: sweep.trainer.v2.DescribeRequest
 	(*DescribeResponse)(nil), // 1: sweep.trainer.v2.DescribeResponse
@@ -1430,38 +1564,42 @@ var file_trainer_proto_goTypes = []any{
 	(*Curve)(nil),            // 8: sweep.trainer.v2.Curve
 	(*Checkpoint)(nil),       // 9: sweep.trainer.v2.Checkpoint
 	(*Result)(nil),           // 10: sweep.trainer.v2.Result
-	(*RunLabels)(nil),        // 11: sweep.trainer.v2.RunLabels
-	(*Failure)(nil),          // 12: sweep.trainer.v2.Failure
-	(*Refusal)(nil),          // 13: sweep.trainer.v2.Refusal
-	(*ParameterRefusal)(nil), // 14: sweep.trainer.v2.ParameterRefusal
-	(*DataRefusal)(nil),      // 15: sweep.trainer.v2.DataRefusal
-	nil,                      // 16: sweep.trainer.v2.Result.SummaryEntry
+	(*Inputs)(nil),           // 11: sweep.trainer.v2.Inputs
+	(*Input)(nil),            // 12: sweep.trainer.v2.Input
+	(*RunLabels)(nil),        // 13: sweep.trainer.v2.RunLabels
+	(*Failure)(nil),          // 14: sweep.trainer.v2.Failure
+	(*Refusal)(nil),          // 15: sweep.trainer.v2.Refusal
+	(*ParameterRefusal)(nil), // 16: sweep.trainer.v2.ParameterRefusal
+	(*DataRefusal)(nil),      // 17: sweep.trainer.v2.DataRefusal
+	nil,                      // 18: sweep.trainer.v2.Result.SummaryEntry
 }
 var file_trainer_proto_depIdxs = []int32{
-	13, // 0: sweep.trainer.v2.ValidateResponse.refusal:type_name -> sweep.trainer.v2.Refusal
+	15, // 0: sweep.trainer.v2.ValidateResponse.refusal:type_name -> sweep.trainer.v2.Refusal
 	5,  // 1: sweep.trainer.v2.TrainCommand.train:type_name -> sweep.trainer.v2.TrainRequest
 	8,  // 2: sweep.trainer.v2.TrainEvent.points:type_name -> sweep.trainer.v2.Curve
 	9,  // 3: sweep.trainer.v2.TrainEvent.checkpoint:type_name -> sweep.trainer.v2.Checkpoint
 	10, // 4: sweep.trainer.v2.TrainEvent.result:type_name -> sweep.trainer.v2.Result
-	13, // 5: sweep.trainer.v2.TrainEvent.refusal:type_name -> sweep.trainer.v2.Refusal
-	12, // 6: sweep.trainer.v2.TrainEvent.failure:type_name -> sweep.trainer.v2.Failure
+	15, // 5: sweep.trainer.v2.TrainEvent.refusal:type_name -> sweep.trainer.v2.Refusal
+	14, // 6: sweep.trainer.v2.TrainEvent.failure:type_name -> sweep.trainer.v2.Failure
 	7,  // 7: sweep.trainer.v2.TrainEvent.artifact:type_name -> sweep.trainer.v2.Artifact
-	16, // 8: sweep.trainer.v2.Result.summary:type_name -> sweep.trainer.v2.Result.SummaryEntry
+	18, // 8: sweep.trainer.v2.Result.summary:type_name -> sweep.trainer.v2.Result.SummaryEntry
 	8,  // 9: sweep.trainer.v2.Result.curves:type_name -> sweep.trainer.v2.Curve
-	11, // 10: sweep.trainer.v2.Result.labels:type_name -> sweep.trainer.v2.RunLabels
-	14, // 11: sweep.trainer.v2.Refusal.parameter:type_name -> sweep.trainer.v2.ParameterRefusal
-	15, // 12: sweep.trainer.v2.Refusal.data:type_name -> sweep.trainer.v2.DataRefusal
-	0,  // 13: sweep.trainer.v2.Trainer.Describe:input_type -> sweep.trainer.v2.DescribeRequest
-	2,  // 14: sweep.trainer.v2.Trainer.Validate:input_type -> sweep.trainer.v2.ValidateRequest
-	4,  // 15: sweep.trainer.v2.Trainer.Train:input_type -> sweep.trainer.v2.TrainCommand
-	1,  // 16: sweep.trainer.v2.Trainer.Describe:output_type -> sweep.trainer.v2.DescribeResponse
-	3,  // 17: sweep.trainer.v2.Trainer.Validate:output_type -> sweep.trainer.v2.ValidateResponse
-	6,  // 18: sweep.trainer.v2.Trainer.Train:output_type -> sweep.trainer.v2.TrainEvent
-	16, // [16:19] is the sub-list for method output_type
-	13, // [13:16] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	13, // 10: sweep.trainer.v2.Result.labels:type_name -> sweep.trainer.v2.RunLabels
+	11, // 11: sweep.trainer.v2.Result.inputs:type_name -> sweep.trainer.v2.Inputs
+	12, // 12: sweep.trainer.v2.Inputs.rows:type_name -> sweep.trainer.v2.Input
+	16, // 13: sweep.trainer.v2.Refusal.parameter:type_name -> sweep.trainer.v2.ParameterRefusal
+	17, // 14: sweep.trainer.v2.Refusal.data:type_name -> sweep.trainer.v2.DataRefusal
+	0,  // 15: sweep.trainer.v2.Trainer.Describe:input_type -> sweep.trainer.v2.DescribeRequest
+	2,  // 16: sweep.trainer.v2.Trainer.Validate:input_type -> sweep.trainer.v2.ValidateRequest
+	4,  // 17: sweep.trainer.v2.Trainer.Train:input_type -> sweep.trainer.v2.TrainCommand
+	1,  // 18: sweep.trainer.v2.Trainer.Describe:output_type -> sweep.trainer.v2.DescribeResponse
+	3,  // 19: sweep.trainer.v2.Trainer.Validate:output_type -> sweep.trainer.v2.ValidateResponse
+	6,  // 20: sweep.trainer.v2.Trainer.Train:output_type -> sweep.trainer.v2.TrainEvent
+	18, // [18:21] is the sub-list for method output_type
+	15, // [15:18] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_trainer_proto_init() }
@@ -1475,7 +1613,7 @@ func file_trainer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trainer_proto_rawDesc), len(file_trainer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
