@@ -37,6 +37,8 @@ type Options struct {
 	Home, DataDir string
 	// Slots is how many trials run at a time.
 	Slots int
+	// Changed names the inputs of a list that have changed; nil if the submission has no program.
+	Changed func(in *sweep.Inputs) (names []string)
 	// Out gets a line when the sweep begins or resumes.
 	Out io.Writer
 	// Begun is called before the first trial runs, Ended when the coordinator has stopped.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
+	"strings"
 
 	"sweep/coordinator"
 	"sweep/sweep"
@@ -26,8 +28,16 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 				return "", err
 			}
 			if sameSweep(whole, submission) {
-				resume, stopped = record.ID, whole.Halted()
-				continue
+				changed, err := o.changed(ctx, record.ID)
+				if err != nil {
+					return "", err
+				}
+				if len(changed) == 0 {
+					resume, stopped = record.ID, whole.Halted()
+					continue
+				}
+				fmt.Fprintf(o.Out, "sweep %s is not resumed: the program changed since its trials ran (%s). A new "+
+					"sweep runs with the new one\n", record.ID, strings.Join(changed, ", "))
 			}
 		}
 		if record.State == sweep.SweepPaused {
@@ -68,6 +78,23 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 	return resume, nil
 }
 
+// changed names some inputs of a sweep's completed trials that have changed since.
+func (o *Options) changed(ctx context.Context, id string) (names []string, err error) {
+	if o.Changed == nil {
+		return nil, nil
+	}
+	const most = 5
+	err = o.Store.Inputs(ctx, sweep.InputQuery{Sweep: id}, func(l *sweep.InputList) error {
+		for _, name := range o.Changed(&l.Inputs) {
+			if len(names) < most && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	return names, err
+}
+
 // sameSweep reports whether a submission asks for exactly what a sweep does:
 // same points, same trainer, same data.
 func sameSweep(record *sweep.SweepRecord, now *sweep.Submission) bool {
@@ -77,6 +104,5 @@ func sameSweep(record *sweep.SweepRecord, now *sweep.Submission) bool {
 	old := &record.Grids[0].Submission
 	return old.Source == now.Source && old.Description.Name == now.Description.Name &&
 		old.Description.ResultVersion == now.Description.ResultVersion && maps.Equal(old.Datasets, now.Datasets) &&
-		old.Spec.Cap == now.Spec.Cap && reflect.DeepEqual(old.Spec.Random, now.Spec.Random) &&
-		reflect.DeepEqual(old.Spec.Policies, now.Spec.Policies)
+		old.Spec.Cap == now.Spec.Cap && reflect.DeepEqual(old.Spec.Random, now.Spec.Random)
 }

@@ -118,6 +118,13 @@ func (a *agentTools) submit(ctx context.Context, who string, in *submitRequest) 
 	}
 	out := &submitAnswer{Notes: p.notes}
 	return out, a.lab.change(ctx, true, func(t target) error {
+		note, err := p.compareInputs(ctx, t)
+		if err != nil {
+			return err
+		}
+		if note != "" && p.submission.Reuse {
+			out.Notes = append(out.Notes, note)
+		}
 		done, err := t.Submit(ctx, p.submission, false)
 		out.Sweep, out.Trials, out.Waiting = done.Sweep, done.Points, done.Waiting
 		return err
@@ -159,6 +166,9 @@ func (a *agentTools) extend(ctx context.Context, who string, in *extendRequest) 
 	}
 	p.submission.Reuse = true
 	return a.changed(ctx, in.Sweep, "added", true, func(t target, id string) (int64, error) {
+		if _, err := p.compareInputs(ctx, t); err != nil {
+			return 0, err
+		}
 		return t.Extend(ctx, id, p.submission)
 	})
 }

@@ -69,12 +69,15 @@ func newCancel(s *settings) *cobra.Command {
 func newRetry(s *settings) *cobra.Command {
 	return sweepCommand(s, "retry SWEEP", "Retry a sweep's failed and cancelled trials",
 		`Trials that completed keep their results. The program runs as it was submitted: if it
-has changed since, nothing is retried. Submit the sweep file again to run the new one.`,
+has changed since, nothing is retried. Submit the sweep file again to run the new one.
+If another file that the program reads has changed, the command says so, and the trials
+run with the new one.`,
 		"  sweep retry latest\n  sweep retry ucr",
 		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
 			if err := programUnchanged(cmd.Context(), t, id); err != nil {
 				return "", err
 			}
+			noteRetried(cmd.Context(), t, id, nil, cmd.ErrOrStderr())
 			trials, err := t.Retry(cmd.Context(), id)
 			if err == nil && trials > 0 {
 				s.laterHint(cmd, id)

@@ -10,7 +10,6 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/file"
-	"sweep/sweep/policy"
 )
 
 type expandOptions struct {
@@ -32,6 +31,9 @@ training with the built-in trainer.
 
 The trainer's schema defines the types of values and fills in defaults, and the trainer
 checks the points against the data. --no-trainer skips both.
+
+Of a program the output lists what earlier results of it have read, and what of that has
+changed: such results are not reused.
 
 Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
 2 the file is invalid, 4 no such file.`,
@@ -67,6 +69,9 @@ type expansion struct {
 	SpeedFrom string   `json:"speed_from,omitempty"`
 	Bytes     int64    `json:"bytes,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
+	// Inputs are what earlier results of the program have read; Unrecorded is what is not known of them.
+	Inputs     []shownInput `json:"inputs,omitempty"`
+	Unrecorded string       `json:"unrecorded,omitempty"`
 }
 
 func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path string) error {
@@ -111,6 +116,7 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 	if rate > 0 {
 		e.Seconds, e.SpeedFrom = p.submission.Flops/rate, from
 	}
+	e.Inputs, e.Unrecorded = s.expandInputs(cmd.Context(), p)
 	if options.asJSON {
 		return writeJSON(cmd, e)
 	}
@@ -183,8 +189,13 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	}
 	fmt.Fprintf(out, "\nfirst  %s\nlast   %s\n", first, last)
 	if e.Known > 0 {
-		fmt.Fprintf(out, "\nthese are trials 0 and %d: results choose %s\n", e.Known-1,
-			policy.Chooses(&p.submission.Spec))
+		var how string
+		if spec := &p.submission.Spec; spec.Halving != nil {
+			how = "which points come to the next rungs, with more " + spec.Halving.Parameter
+		} else {
+			how = fmt.Sprintf("the others, %s at a time", sweep.CountText(spec.Random.Bayes.Batch, "point"))
+		}
+		fmt.Fprintf(out, "\nthese are trials 0 and %d: results choose %s\n", e.Known-1, how)
 	}
 	if e.Checked > 0 && e.Flops == 0 && e.Bytes == 0 {
 		fmt.Fprintf(out, "\n%d points checked\n", e.Checked)
@@ -195,7 +206,7 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 			fmt.Fprintf(out, "time   %s\n", estimateText(e.Seconds, e.SpeedFrom, runtime.NumCPU(), e.Points))
 		}
 	}
-	return nil
+	return writeInputs(out, e.Inputs, e.Unrecorded)
 }
 
 // estimateText says how long trials take that take some seconds on one core, by a speed; 0 if that is not known.

@@ -14,7 +14,6 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/file"
-	"sweep/sweep/policy"
 	"sweep/worker/script"
 	"sweep/worker/trainer"
 )
@@ -30,6 +29,8 @@ type plan struct {
 	maxBytes int64
 	// launcher started the trainer, and starts those of the trials that run here.
 	launcher *trainer.Launcher
+	// own means that the trials run here.
+	own bool
 }
 
 // checkedPoints bounds how many points the trainer validates before a sweep
@@ -63,7 +64,7 @@ func (o *planOptions) addFlags(f *pflag.FlagSet) {
 // addSearchFlags adds the flags that override how a file chooses its points.
 func (o *planOptions) addSearchFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.count, "count", 0, "maximum number of trials, like run_cap in the file")
-	f.StringVar(&o.method, "method", "", policy.Or(policy.Names(policy.MethodKey))+"; overrides method in the file")
+	f.StringVar(&o.method, "method", "", "grid, random, sobol or bayes; overrides method in the file")
 }
 
 // check refuses values that make no sense.
@@ -71,8 +72,8 @@ func (o *planOptions) check() error {
 	if o.count < 0 {
 		return usageError("--count %d: expected a number of trials", o.count)
 	}
-	if methods := policy.Names(policy.MethodKey); o.method != "" && !slices.Contains(methods, o.method) {
-		return usageError("--method %s: expected %s", o.method, policy.Or(methods))
+	if o.method != "" && !slices.Contains(file.Methods, o.method) {
+		return usageError("--method %s: expected grid, random, sobol or bayes", o.method)
 	}
 	if o.directory == "" {
 		return nil
@@ -149,6 +150,7 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 		grid:     decoded.Grid,
 		notes:    decoded.Notes,
 		launcher: launcher,
+		own:      options.own,
 	}
 	p.submission.Spec.Select = p.submission.Spec.Select.Filled(description)
 	dataDir, err := s.dataDir()
@@ -305,9 +307,9 @@ func (s *settings) newLauncher(log *slog.Logger) (*trainer.Launcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("path of this program: %w", err)
 	}
-	builtin := map[string]trainer.BuiltIn{}
-	for name, open := range builtinTrainers {
-		builtin[name] = trainer.BuiltIn{Command: []string{program, "trainer", "serve", name}, Open: open}
+	builtin := map[string][]string{}
+	for name := range builtinTrainers {
+		builtin[name] = []string{program, "trainer", "serve", name}
 	}
 	home, err := s.homeDir()
 	if err != nil {

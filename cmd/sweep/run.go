@@ -51,7 +51,8 @@ a local database, and one trainer process per slot.
 
 To resume an interrupted run, run the same command again. Trials whose result is
 already in the database (same trainer, data and parameters) are not trained again;
---reuse=false trains them anyway.
+--reuse=false trains them anyway. The result of a program is reused only if what the
+program has read is unchanged.
 
 --until ends the run at a time, as Ctrl-C does. Before that, all grid points run with
 their first seed, then all with the second one, and so on. A trial that is not expected
@@ -174,6 +175,9 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		return err
 	}
 	defer release()
+	if err := p.warnInputs(cmd, results); err != nil {
+		return err
+	}
 	artifacts, err := s.openArtifacts(nil, log)
 	if err != nil {
 		return err
@@ -185,7 +189,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	l := &localRun{settings: s, dashboard: options.dashboard, out: console}
 	l.options = local.Options{
 		Store: results, Term: lead.Term(), Artifacts: artifacts, Launcher: p.launcher, Logger: log,
-		Home: home, DataDir: data, Slots: options.slots, Out: console,
+		Home: home, DataDir: data, Slots: options.slots, Out: console, Changed: p.changedInputs(),
 		Begun: l.begun, Ended: func() { l.active.Store(nil) }, Full: func(err error) { _ = l.full(err) },
 		Watch: func(ctx context.Context, record *sweep.SweepRecord) {
 			newProgressView(results, record, console, options.progress).watch(ctx)
@@ -356,7 +360,7 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		record.ID,
 		counts.Completed, counts.Reused, counts.Diverged, stopped, counts.Failed,
 		roughly(record.UpdatedAt.Sub(record.CreatedAt)))
-	if counts.Reused > 0 && record.Trainer == sweep.ScriptTrainer {
+	if counts.Reused > 0 && record.Trainer == sweep.ScriptTrainer && !recorded(ctx, results, record.ID) {
 		noteUnrecorded(ctx, results, record.ID, errOut)
 	}
 	if record.State == sweep.SweepPaused && !record.Halted() {

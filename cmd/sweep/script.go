@@ -25,14 +25,11 @@ import (
 // ends a trainer that takes longer.
 const cancelGrace = script.Grace + 2*time.Second
 
-// scriptTrainer is the trainer that runs programs.
-func scriptTrainer(program, home string) trainer.BuiltIn {
+// scriptTrainer is the command line of the trainer that runs programs.
+func scriptTrainer(program, home string) []string {
 	folder := filepath.Join(home, "script")
-	return trainer.BuiltIn{
-		Command: []string{program, "trainer", "serve", sweep.ScriptTrainer,
-			"--checkpoints", filepath.Join(folder, "checkpoints"), "--artifacts", filepath.Join(folder, "artifacts")},
-		Open: func() (sweep.Trainer, error) { return &script.Trainer{}, nil },
-	}
+	return []string{program, "trainer", "serve", sweep.ScriptTrainer,
+		"--checkpoints", filepath.Join(folder, "checkpoints"), "--artifacts", filepath.Join(folder, "artifacts")}
 }
 
 // placeScript finds the directory in which a sweep file's program runs, and says
@@ -76,7 +73,6 @@ func restrictScripts(l *trainer.Launcher, directories []string) error {
 		delete(l.BuiltIn, sweep.ScriptTrainer)
 		return nil
 	}
-	programs := l.BuiltIn[sweep.ScriptTrainer]
 	for _, directory := range directories {
 		path, err := filepath.Abs(directory)
 		if err != nil {
@@ -85,9 +81,8 @@ func restrictScripts(l *trainer.Launcher, directories []string) error {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			return usageError("--script-dir %s: expected a directory", directory)
 		}
-		programs.Command = append(programs.Command, "--root", path)
+		l.BuiltIn[sweep.ScriptTrainer] = append(l.BuiltIn[sweep.ScriptTrainer], "--root", path)
 	}
-	l.BuiltIn[sweep.ScriptTrainer] = programs
 	return nil
 }
 

@@ -53,6 +53,9 @@ metric.`,
 			}
 			return with(cmd, s.openTarget, func(t target) error {
 				p.submission.Key = key
+				if err := p.warnInputs(cmd, t); err != nil {
+					return err
+				}
 				done, err := t.Submit(cmd.Context(), p.submission, requireWorkers)
 				if err != nil {
 					return err
@@ -103,6 +106,9 @@ trainer.`,
 				return err
 			}
 			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
+				if err := p.warnInputs(cmd, t); err != nil {
+					return err
+				}
 				points, err := t.Extend(cmd.Context(), record.ID, p.submission)
 				if err != nil {
 					return err

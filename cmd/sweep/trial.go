@@ -70,6 +70,8 @@ type shownTrial struct {
 	Artifacts  []*sweep.CheckedArtifact `json:"artifacts,omitempty"`
 	// Config is what the program has set besides the parameters.
 	Config map[string]any `json:"config,omitempty"`
+	// Inputs are what the program has read.
+	Inputs *sweep.Inputs `json:"inputs,omitempty"`
 }
 
 func newTrialShow(s *settings) *cobra.Command {
@@ -139,6 +141,13 @@ func loadTrial(cmd *cobra.Command, t target, record *sweep.SweepRecord, index in
 				delete(shown.Config, name)
 			}
 		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := inputsOf(ctx, t, id)
+	if list != nil {
+		shown.Inputs = &list.Inputs
 	}
 	return shown, err
 }
@@ -277,6 +286,10 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 	for _, a := range t.Artifacts {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%s\n", a.Name, a.State, sweep.SizeText(a.Size), a.Digest, a.Problem)
 	}
+	if t.Inputs != nil {
+		section("INPUT\tKIND\tDIGEST")
+		writeTrialInputs(w, t.Inputs)
+	}
 	return w.Flush()
 }
 
@@ -378,6 +391,7 @@ func newTrialRetry(s *settings) *cobra.Command {
 			if err := programUnchanged(cmd.Context(), t, id, indices...); err != nil {
 				return 0, err
 			}
+			noteRetried(cmd.Context(), t, id, indices, cmd.ErrOrStderr())
 			n, err := t.RetryNamed(cmd.Context(), id, indices)
 			if err == nil && n > 0 {
 				s.laterHint(cmd, id)

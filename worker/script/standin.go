@@ -9,7 +9,7 @@ import (
 
 // standIn is the package wandb for Python that is first on PYTHONPATH.
 //
-//go:embed python/wandb/*.py python/wandb/*/*.py python/wandb/*/*/*.py python/*.dist-info/METADATA
+//go:embed python/*.py python/wandb/*.py python/wandb/*/*.py python/wandb/*/*/*.py python/*.dist-info/METADATA
 var standIn embed.FS
 
 // WriteStandIn writes the stand-in for Python's wandb into a folder, to be put on PYTHONPATH.

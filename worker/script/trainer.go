@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -152,6 +151,7 @@ type execution struct {
 	// artifacts is the folder for the trial's artifacts.
 	artifacts string
 	journal   *journal
+	inputs    *recorder
 }
 
 // say writes a line of the trainer itself into the log.
@@ -181,11 +181,13 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	recording := e.inputs.follow()
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var sinkErr error
 	p.read = func(r io.Reader) { sinkErr = e.read(r, m, stop) }
 	state, err := p.run(running, e.trainer.options.Grace)
+	recording()
 	defer e.dropEmptyArtifacts()
 	switch {
 	case ctx.Err() != nil:
@@ -205,6 +207,7 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 			return nil, err
 		}
 		result.Seconds = time.Since(began).Seconds()
+		result.Inputs = e.inputs.list(state.Pid())
 		complete = result.State == sweep.Completed
 	}
 	return result, err
@@ -398,6 +401,10 @@ func (e *execution) prepare(checkpoints string, m *metrics) (*process, error) {
 			return nil, err
 		}
 	}
+	if e.inputs, err = e.newRecorder(env); err != nil {
+		return nil, err
+	}
+	env["SWEEP_INPUTS"] = e.inputs.path
 	if s.Project != "" {
 		env["WANDB_PROJECT"] = s.Project
 	}
@@ -449,50 +456,4 @@ func (e *execution) dropEmptyArtifacts() {
 		_ = os.Remove(e.artifacts) // fails if there is something in it
 		_ = os.Remove(filepath.Dir(e.artifacts))
 	}
-}
-
-// ranks are the variables by which launchers tell the processes of one training apart. The first that is set counts.
-var ranks = []string{"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"}
-
-// outerRanks returns those that a trial's program has from the worker's own launcher, as NAME=VALUE: its processes do
-// not differ in them.
-func outerRanks(e environment) string {
-	var outer []string
-	for _, name := range ranks {
-		if value, ok := e[name]; ok {
-			outer = append(outer, name+"="+value)
-		}
-	}
-	return strings.Join(outer, ",")
-}
-
-// environment has the values of a program's variables.
-type environment map[string]string
-
-// hidden are the variables that programs do not see, by their beginnings.
-var hidden = []string{"PLUGIN_", "SWEEP_TRAINER="}
-
-func newEnvironment(from []string) environment {
-	e := environment{}
-	for _, entry := range from {
-		if !slices.ContainsFunc(hidden, func(prefix string) bool { return strings.HasPrefix(entry, prefix) }) {
-			name, value, _ := strings.Cut(entry, "=")
-			e[name] = value
-		}
-	}
-	return e
-}
-
-func (e environment) lookup(name string) (string, bool) {
-	value, ok := e[name]
-	return value, ok
-}
-
-// list returns the variables as NAME=VALUE.
-func (e environment) list() (entries []string) {
-	for name, value := range e {
-		entries = append(entries, name+"="+value)
-	}
-	slices.Sort(entries)
-	return entries
 }

@@ -208,6 +208,9 @@ def _trial(connection, function):
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
+    inputs = sys.modules.get("_sweep_inputs")
+    if inputs is not None:
+        inputs.begin_trial()
     code, text = 0, ""
     try:
         try:
@@ -225,6 +228,8 @@ def _trial(connection, function):
         print(text, file=sys.stderr)
     finally:
         wandb.finish()
+        if inputs is not None:
+            inputs.end_trial()
         os.environ.clear()
         os.environ.update(before)
     try:

@@ -1,0 +1,434 @@
+package script
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sweep/sweep"
+)
+
+// A result belongs to what its program has read. Python's start-up module (python/sitecustomize.py) appends a line to a
+// file for each file, module and variable before it is read, so that a process that is killed has told everything; a
+// recorder follows that file and digests what it names. Lines begin with a letter:
+//
+//	B PID             a process records
+//	R SIZE TIME PATH  a file is read, which has this size and time of change in nanoseconds
+//	M SIZE TIME PATH  a file is a word of a command that is started
+//	A PATH            a file was to be read and does not exist
+//	W PATH            a file is written
+//	E NAME            a variable is looked up
+//	C                 a process is started that should record, too
+//	X NAME            a process is started that does not
+const (
+	// followEvery is how often the file is read while the program runs.
+	followEvery = 250 * time.Millisecond
+	// mostDigested bounds the bytes of a file, and allDigested those of a trial, that are digested. Size and time of
+	// change stand for others.
+	mostDigested, allDigested = 32 << 20, 512 << 20
+)
+
+// recorder collects the inputs of a trial.
+type recorder struct {
+	path      string
+	trainer   *Trainer
+	project   *project
+	began     time.Time
+	variables environment
+	// words are the values of parameters, and the words of commands, that are files, as they were before these ran.
+	words map[string]*inputFile
+
+	read     int64
+	rest     []byte
+	digested int64
+	files    map[string]*inputFile
+	looked   map[string]bool
+	// pids are the processes that record; started counts those that should, too, and other names one that does not.
+	pids    map[int]bool
+	started int
+	other   string
+}
+
+// inputFile is a file that was read or written.
+type inputFile struct {
+	size, time int64
+	digest     string
+	written    bool
+}
+
+// newRecorder prepares the recording of a trial whose program has these variables.
+func (e *execution) newRecorder(variables environment) (*recorder, error) {
+	r := &recorder{
+		path: filepath.Join(e.scratch, "inputs"), trainer: e.trainer, began: time.Now(), variables: variables,
+		project: e.trainer.projectOf(e.directory, e.scratch), words: map[string]*inputFile{},
+		files: map[string]*inputFile{}, looked: map[string]bool{}, pids: map[int]bool{},
+	}
+	for _, name := range e.request.Parameters.Names() {
+		text, ok := e.request.Parameters[name].(string)
+		if !ok || text == "" || len(text) > 1000 {
+			continue
+		}
+		path := text
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(e.directory, path)
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			f := &inputFile{size: info.Size(), time: info.ModTime().UnixNano()}
+			r.words[filepath.Clean(path)] = f
+		}
+	}
+	if err := os.WriteFile(r.path, nil, 0o600); err != nil {
+		return nil, fmt.Errorf("files of the trial: %w", err)
+	}
+	return r, nil
+}
+
+// follow digests what is read until the returned function is called, which waits for the rest.
+func (r *recorder) follow() (end func()) {
+	done := make(chan struct{})
+	var following sync.WaitGroup
+	following.Go(func() {
+		ticks := time.NewTicker(followEvery)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				r.take()
+			case <-done:
+				r.take()
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		following.Wait()
+	}
+}
+
+// take reads the lines that were appended.
+func (r *recorder) take() {
+	const most = 64 << 20
+	f, err := os.Open(r.path)
+	if err != nil {
+		r.other = "the program, whose record is gone,"
+		return
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if _, err = f.Seek(r.read, io.SeekStart); err != nil {
+		return
+	}
+	news, err := io.ReadAll(io.LimitReader(f, most))
+	r.read += int64(len(news))
+	r.rest = append(r.rest, news...)
+	for err == nil {
+		line, after, found := bytes.Cut(r.rest, []byte{'\n'})
+		if !found {
+			return
+		}
+		r.rest = after
+		kind, text, _ := strings.Cut(string(line), " ")
+		r.line(kind, strings.NewReplacer(`\\`, `\`, `\n`, "\n").Replace(text))
+	}
+}
+
+// line takes one line.
+func (r *recorder) line(kind, text string) {
+	switch kind {
+	case "B":
+		if pid, err := strconv.Atoi(text); err == nil {
+			r.pids[pid] = true
+		}
+	case "M", "R":
+		fields := strings.SplitN(text, " ", 3)
+		if len(fields) < 3 || r.files[fields[2]] != nil {
+			return
+		}
+		f := &inputFile{}
+		f.size, _ = strconv.ParseInt(fields[0], 10, 64)
+		f.time, _ = strconv.ParseInt(fields[1], 10, 64)
+		if kind == "M" {
+			r.words[fields[2]] = f
+			return
+		}
+		r.files[fields[2]] = f
+		if name, ok := r.project.name(fields[2]); ok && !r.made(name, f) {
+			f.digest = r.digest(fields[2], f)
+		}
+	case "A":
+		if r.files[text] == nil {
+			r.files[text] = &inputFile{digest: sweep.AbsentInput}
+		}
+	case "W":
+		if r.files[text] == nil {
+			r.files[text] = &inputFile{} // it is the trial's own
+		}
+		r.files[text].written = true
+	case "E":
+		r.looked[text] = true
+	case "C":
+		r.started++
+	case "X":
+		r.other = cmp.Or(r.other, text)
+	}
+}
+
+// made reports whether a file was written while the trial runs, by what does not record, as libraries do that are not
+// Python: it is no input then, unless it looks like a source that a person has changed.
+func (r *recorder) made(name string, f *inputFile) bool {
+	return f.time > r.began.UnixNano() && !slices.Contains(sources, strings.ToLower(filepath.Ext(name)))
+}
+
+// digest returns the digest of what a file had when it was read.
+func (r *recorder) digest(path string, f *inputFile) string {
+	same := func() bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() == f.size && info.ModTime().UnixNano() == f.time
+	}
+	if !same() {
+		return sweep.ChangedInput
+	}
+	if f.size > mostDigested || r.digested+f.size > allDigested {
+		return sizeDigest(f.size, f.time)
+	}
+	r.digested += f.size
+	sum, _, err := r.trainer.digests.file(path)
+	if err != nil || !same() {
+		return sweep.ChangedInput
+	}
+	return sum
+}
+
+// sizeDigest stands for the content of a large file.
+func sizeDigest(size, time int64) string { return fmt.Sprintf("size %d changed at %d", size, time) }
+
+// variableDigest is the digest of a variable, which does not tell its value.
+func variableDigest(name, value string) string {
+	sum := sha256.Sum256([]byte(name + "=" + value))
+	return hex.EncodeToString(sum[:])
+}
+
+// list returns what the trial whose first process had this id has read.
+func (r *recorder) list(pid int) *sweep.Inputs {
+	in := &sweep.Inputs{}
+	for path, f := range r.files {
+		name, ok := r.project.name(path)
+		absent := f.digest == sweep.AbsentInput
+		if !ok || f.digest == "" || absent && (f.written || filepath.IsAbs(name)) {
+			continue
+		}
+		kind := sweep.FileInput
+		if f.written {
+			kind = sweep.RewrittenInput
+		}
+		in.Rows = append(in.Rows, sweep.Input{Kind: kind, Name: name, Digest: f.digest})
+	}
+	for path, f := range r.words {
+		// A file that has changed meanwhile is what the program was to write.
+		if name, ok := r.project.name(path); ok && r.files[path] == nil {
+			if digest := r.digest(path, f); digest != sweep.ChangedInput {
+				in.Rows = append(in.Rows, sweep.Input{Kind: sweep.FileInput, Name: name, Digest: digest})
+			}
+		}
+	}
+	for name := range r.looked {
+		if compared(name) {
+			digest := sweep.AbsentInput
+			if value, ok := r.variables[name]; ok {
+				digest = variableDigest(name, value)
+			}
+			in.Rows = append(in.Rows, sweep.Input{Kind: sweep.VariableInput, Name: name, Digest: digest})
+		}
+	}
+	children := len(r.pids)
+	if r.pids[pid] {
+		children--
+	}
+	switch {
+	case !r.pids[pid]:
+		in.Unrecorded = "what the program reads"
+	case r.other != "":
+		in.Unrecorded = "what " + strings.ToValidUTF8(r.other[:min(len(r.other), 100)], "") + " reads"
+	case r.started > children:
+		in.Unrecorded = "what a process reads that the program starts"
+	}
+	return in.Clean()
+}
+
+// given are variables that each trial has of its own, sessions differ in, or that are secret: by their names, or the
+// beginnings or parts of them.
+var (
+	given = []string{"PYTHONPATH", "PYTHONUNBUFFERED", "WANDB_RUN_ID", "WANDB_SWEEP_ID", "WANDB_SWEEP_PARAM_PATH",
+		"WANDB_PROJECT", "WANDB_ENTITY", "WANDB_DIR", "WANDB_AGENT_SOCKET", "TMPDIR", "TEMP", "TMP", "_", "SHLVL",
+		"PWD", "OLDPWD", "TERM", "COLUMNS", "LINES", "DISPLAY", "WAYLAND_DISPLAY", "WINDOWID", "HOSTNAME", "STY", "JOB_ID",
+		"INVOCATION_ID"}
+	givenStarts = []string{"SWEEP_", "SSH_", "XDG_SESSION", "XDG_RUNTIME", "SLURM_", "PBS_", "LSB_", "TMUX", "TERM_"}
+	secretParts = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"}
+)
+
+// compared reports whether a variable is an input.
+func compared(name string) bool {
+	upper := strings.ToUpper(name)
+	return !slices.Contains(given, name) &&
+		!slices.ContainsFunc(givenStarts, func(start string) bool { return strings.HasPrefix(name, start) }) &&
+		!slices.ContainsFunc(secretParts, func(part string) bool { return strings.Contains(upper, part) })
+}
+
+// project says which files are a program's inputs, and how they are named.
+type project struct {
+	directory string
+	// roots are the folders that belong to the project, as they are written and with their links followed.
+	roots, resolved []string
+	// skipped are folders below which nothing is an input.
+	skipped []string
+	// outside says that files of other folders are inputs, too: the submitter's machine has them.
+	outside bool
+}
+
+// systems are folders whose files belong to the machine.
+var systems = []string{"/usr", "/etc", "/proc", "/sys", "/dev", "/lib", "/lib64", "/bin", "/sbin", "/run", "/var",
+	"/opt", "/snap", "/tmp", "/System", "/Library", "/private"}
+
+// projectOf returns the project of a program that runs in a directory: its repository or, without one, the directory.
+func (t *Trainer) projectOf(directory, scratch string) *project {
+	p := &project{directory: filepath.Clean(directory), outside: len(t.options.Roots) == 0}
+	p.roots = []string{p.directory}
+	home, _ := os.UserHomeDir() // without one no repository is it
+	for folder := p.directory; ; folder = filepath.Dir(folder) {
+		if folder == home || filepath.Dir(folder) == folder {
+			break
+		}
+		if _, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
+			p.roots = append(p.roots, folder)
+			break
+		}
+	}
+	for _, root := range p.roots {
+		if resolved, err := filepath.EvalSymlinks(root); err == nil {
+			p.resolved = append(p.resolved, resolved)
+		}
+	}
+	p.skipped = []string{scratch}
+	for _, folder := range []string{t.options.Checkpoints, t.options.Artifacts} {
+		if folder != "" {
+			p.skipped = append(p.skipped, filepath.Dir(folder))
+		}
+	}
+	return p
+}
+
+// name returns the name of a file by its absolute path, false if it is no input.
+func (p *project) name(path string) (string, bool) {
+	path = filepath.Clean(path)
+	if below(path, p.skipped) {
+		return "", false
+	}
+	if below(path, p.roots) {
+		return relative(p.directory, path)
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil && below(resolved, p.resolved) {
+		return relative(p.resolved[0], resolved)
+	}
+	if !p.outside || below(path, systems) || below(path, []string{os.TempDir()}) || strings.Contains(path, "/.") {
+		return "", false
+	}
+	return filepath.ToSlash(path), true
+}
+
+// unread are folders of a project whose files say nothing about the program.
+var unread = []string{".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints", "node_modules"}
+
+// relative returns a path from a directory, false if it is below an unread folder.
+func relative(directory, path string) (string, bool) {
+	name, err := filepath.Rel(directory, path)
+	name = filepath.ToSlash(name)
+	for part := range strings.SplitSeq(name, "/") {
+		if slices.Contains(unread, part) {
+			return "", false
+		}
+	}
+	return name, err == nil
+}
+
+// Checker compares lists of inputs with the files and variables of this machine.
+type Checker struct {
+	directory string
+	// variables looks up a variable; nil if variables are not compared: workers have others.
+	variables func(name string) (string, bool)
+	digests   digests
+	now       map[sweep.Input]string
+}
+
+// NewChecker returns a checker for a program in a directory.
+func NewChecker(directory string, variables func(name string) (string, bool)) *Checker {
+	return &Checker{directory: directory, variables: variables, now: map[sweep.Input]string{}}
+}
+
+// Changed returns the inputs of a list whose digests are others now.
+func (c *Checker) Changed(in *sweep.Inputs) (changed []sweep.Input) {
+	for _, row := range in.Rows {
+		if c.digest(row) != row.Digest {
+			changed = append(changed, row)
+		}
+	}
+	return changed
+}
+
+// digest returns the digest of an input as it is now, in the form in which the list has it.
+func (c *Checker) digest(row sweep.Input) string {
+	key := row
+	if !strings.HasPrefix(key.Digest, "size ") {
+		key.Digest = ""
+	}
+	if now, known := c.now[key]; known {
+		return now
+	}
+	now := sweep.ChangedInput
+	switch {
+	case row.Digest == sweep.ChangedInput:
+		return "" // no digest is this one
+	case row.Kind == sweep.VariableInput:
+		now = sweep.AbsentInput
+		if c.variables == nil {
+			return row.Digest
+		}
+		if value, ok := c.variables(row.Name); ok {
+			now = variableDigest(row.Name, value)
+		}
+	default:
+		path := filepath.FromSlash(row.Name)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.directory, path)
+		}
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			if now = sweep.AbsentInput; !errors.Is(err, fs.ErrNotExist) {
+				now = "unreadable"
+			}
+		case !info.Mode().IsRegular():
+			now = "no file"
+		case key.Digest != "":
+			now = sizeDigest(info.Size(), info.ModTime().UnixNano())
+		case info.Size() > mostDigested: // it has grown
+		default:
+			if sum, _, err := c.digests.file(path); err == nil {
+				now = sum
+			}
+		}
+	}
+	c.now[key] = now
+	return now
+}
