@@ -101,9 +101,10 @@ type reconciler struct {
 	work   sync.WaitGroup
 }
 
-// look compares once. A difference is corrected when it is found for the second time and all events
-// that had arrived by the first are recorded, because a worker may have reported the result and
-// acknowledged the job in between.
+// look compares once. A trial misses its job if that was published before the jobs were listed, and is not
+// among them. A difference is corrected when it is found for the second time, and all events that had arrived by
+// the first were recorded when the second began: a worker may have reported the result and acknowledged the job
+// before the first.
 func (r *reconciler) look(ctx context.Context) error {
 	if err := r.wire.Probe(ctx); err != nil && !wire.IsLost(err) {
 		return err
@@ -121,7 +122,13 @@ func (r *reconciler) look(ctx context.Context) error {
 	if err := r.vanished(ctx); err != nil {
 		return err
 	}
-	now := time.Now()
+	if r.behind() && len(r.missing)+len(r.stale) > 0 {
+		return nil // compare again with the same differences
+	}
+	missing, err := r.published(ctx, time.Now())
+	if err != nil {
+		return err
+	}
 	queued, undelivered := map[sweep.TrialID]wire.QueuedJob{}, map[sweep.TrialID]wire.QueuedJob{}
 	unlisted, err := r.wire.QueuedJobs(ctx, func(q wire.QueuedJob) {
 		if q.Sequence > floors[q.Queue] {
@@ -136,8 +143,7 @@ func (r *reconciler) look(ctx context.Context) error {
 	listed := time.Now() // a job that is missing may have ended until now
 	maps.Copy(failed, unlisted)
 	r.reportUnlisted(failed)
-	missing, err := r.missed(ctx, now, queued)
-	if err != nil {
+	if err := r.missed(ctx, missing, queued); err != nil {
 		return err
 	}
 	stale, err := r.unneeded(ctx, queued)
@@ -145,9 +151,6 @@ func (r *reconciler) look(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(stale, undelivered)
-	if r.behind() && len(r.missing)+len(r.stale) > 0 {
-		return nil // compare again with the same differences
-	}
 	var gone []sweep.Heard
 	for id, at := range missing {
 		if before, again := r.missing[id]; again && before.Equal(at) {
@@ -357,45 +360,54 @@ func (r *reconciler) restore(ctx context.Context) (there map[wire.Queue]uint64, 
 	return there, failed, nil
 }
 
-// missed returns the trials that should have a job and have none, and that no worker reports as
-// running.
-func (r *reconciler) missed(ctx context.Context, now time.Time,
-	queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]time.Time, error) {
-	missing := map[sweep.TrialID]time.Time{}
-	compare := func(page []sweep.Heard) error {
+// published returns the trials that should have a job by now, with the times of their last events.
+func (r *reconciler) published(ctx context.Context, now time.Time) (map[sweep.TrialID]time.Time, error) {
+	trials := map[sweep.TrialID]time.Time{}
+	add := func(page []sweep.Heard) error {
 		for _, h := range page {
-			if _, there := queued[h.TrialID]; !there {
-				missing[h.TrialID] = h.At
-			}
+			trials[h.TrialID] = h.At
 		}
 		return nil
 	}
-	err := r.outstanding(ctx, now.Add(-r.options.Lease), compare)
+	err := r.outstanding(ctx, now.Add(-r.options.Lease), add)
 	if err == nil && r.lost {
 		err = r.outstanding(ctx, now.Add(farAhead), func(page []sweep.Heard) error {
 			states, err := r.store.States(ctx, trialIDs(page))
 			if err != nil {
 				return fmt.Errorf("reading the states of %d queued and running trials: %w", len(page), err)
 			}
-			return compare(slices.DeleteFunc(page, func(h sweep.Heard) bool {
+			return add(slices.DeleteFunc(page, func(h sweep.Heard) bool {
 				return states[h.TrialID] != sweep.Queued
 			}))
 		})
 	}
 	if err == nil {
 		err = r.between(ctx, func() error {
-			r.plan.EachRunning(func(id sweep.TrialID) { delete(missing, id) })
-			maps.DeleteFunc(missing, func(id sweep.TrialID, _ time.Time) bool { return r.plan.Publishing(id) })
+			maps.DeleteFunc(trials, func(id sweep.TrialID, _ time.Time) bool { return r.plan.Publishing(id) })
 			return nil
 		})
 	}
+	return trials, err
+}
+
+// missed removes from the trials that should have a job those that have one, or that a worker reports as running.
+func (r *reconciler) missed(ctx context.Context, trials map[sweep.TrialID]time.Time,
+	queued map[sweep.TrialID]wire.QueuedJob) error {
+	maps.DeleteFunc(trials, func(id sweep.TrialID, _ time.Time) bool {
+		_, there := queued[id]
+		return there
+	})
+	err := r.between(ctx, func() error {
+		r.plan.EachRunning(func(id sweep.TrialID) { delete(trials, id) })
+		return nil
+	})
 	if err == nil && len(r.unlisted) > 0 {
-		err = r.passOver(ctx, missing)
+		err = r.passOver(ctx, trials)
 	}
-	if err == nil && len(missing) > 0 { // the next comparison knows what workers run
+	if err == nil && len(trials) > 0 { // the next comparison knows what workers run
 		err = r.wire.RequestHeartbeats()
 	}
-	return missing, err
+	return err
 }
 
 // passOver removes from missing the trials whose jobs the broker cannot list.

@@ -3,7 +3,9 @@ package coordinator
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -121,5 +123,82 @@ func TestHeartbeatsCountBeforeTheNextStep(t *testing.T) {
 	}
 	if _, suspected := r.suspects["first"]; !suspected {
 		t.Error("an execution that a worker reports as running counts as lost")
+	}
+}
+
+// watchedStore calls reading before all queued and running trials are read, and recording before events are recorded.
+type watchedStore struct {
+	sweep.Store
+	reading, recording atomic.Pointer[func(ctx context.Context)]
+}
+
+func (s *watchedStore) Unheard(ctx context.Context, before time.Time, after *sweep.TrialID, limit int) ([]sweep.Heard,
+	error) {
+	if do := s.reading.Swap(nil); do != nil {
+		(*do)(ctx)
+	}
+	return s.Store.Unheard(ctx, before, after, limit)
+}
+
+func (s *watchedStore) Record(ctx context.Context, events []sweep.Event) (sweep.RecordReport, error) {
+	if do := s.recording.Load(); do != nil {
+		(*do)(ctx)
+	}
+	return s.Store.Record(ctx, events)
+}
+
+// A job that is published while the reconciler compares, and whose result is on its way when it compares again, was
+// never lost.
+func TestTrialBetweenComparisons(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s, log := &watchedStore{Store: b.store}, &syncBuffer{}
+	c, _ := b.start(Options{Store: s, Lease: time.Hour, // its own comparisons find nothing
+		Logger: slog.New(slog.NewTextHandler(log, nil))})
+	w := &crew{b: b, begin: make(chan struct{})}
+	w.start()
+	jobs := func(want int64) func() bool {
+		return func() bool {
+			counts, err := b.wire.JobCounts(t.Context())
+			var n int64
+			for _, count := range counts {
+				n += count
+			}
+			return err == nil && n == want
+		}
+	}
+	r := reconciler{Coordinator: c}
+	look := func() {
+		t.Helper()
+		b.until("a comparison", func() bool {
+			r.lost = true
+			return r.look(t.Context()) == nil
+		})
+	}
+
+	var id string
+	publish := func(context.Context) {
+		id = b.submit(c, submission("between", 0, 1))
+		b.until("its job is published", jobs(1))
+	}
+	s.reading.Store(&publish)
+	look()
+	b.until("the events before that comparison are recorded", func() bool { return !r.behind() })
+	recorded := make(chan struct{})
+	wait := func(ctx context.Context) {
+		select {
+		case <-recorded:
+		case <-ctx.Done():
+		}
+	}
+	s.recording.Store(&wait)
+	close(w.begin)
+	b.until("the job is acknowledged", jobs(0))
+	look()
+	close(recorded)
+	b.finish(c, id)
+	b.check(id, 1)
+	if strings.Contains(log.String(), "jobs were lost") {
+		t.Error("the trial counted as one whose job was lost")
 	}
 }
