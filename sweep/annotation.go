@@ -101,13 +101,13 @@ func (c *TrialCondition) Tag() (tag string, wanted bool, err error) {
 	tag, isText := c.Value.(string)
 	switch {
 	case c.Operator != "=" && c.Operator != "!=":
-		return "", false, fmt.Errorf("condition on %s: expected %[1]s=TAG or %[1]s!=TAG", c.Name)
+		return "", false, fmt.Errorf("condition on %s: expected %[1]s=TAG or %[1]s!=TAG", c.Name.Own())
 	case !isText:
-		return "", false, fmt.Errorf(`condition on %s: %v is no text; write %[1]s%[3]s"%[2]v"`, c.Name, c.Value,
+		return "", false, fmt.Errorf(`condition on %s: %v is no text; write %[1]s%[3]s"%[2]v"`, c.Name.Own(), c.Value,
 			c.Operator)
 	case strings.Contains(tag, ","):
 		return "", false, fmt.Errorf("condition on %s: %q has a comma, which no tag has; write one for each tag",
-			c.Name, tag)
+			c.Name.Own(), tag)
 	}
 	return tag, c.Operator == "=", nil
 }

@@ -306,7 +306,7 @@ type TrialQuery struct {
 	Where []TrialCondition
 	// OrderBy is a parameter, a summary metric or one of TrialColumns; empty means
 	// index. Trials without it come last.
-	OrderBy    string
+	OrderBy    Name
 	Descending bool
 	// After is the last trial of the page before: the list goes on behind it.
 	After *TrialID `json:",omitempty"`
@@ -321,8 +321,8 @@ type TrialQuery struct {
 // type is unequal, and neither smaller nor larger. A trial without the name
 // fits no condition but "= nil".
 type TrialCondition struct {
-	Name string
-	// Operator is one of =, !=, <, <=, >, >=.
+	Name Name
+	// Operator is one of Operators.
 	Operator string
 	Value    any
 }

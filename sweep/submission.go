@@ -89,6 +89,9 @@ type SweepRecord struct {
 	Annotation
 	// Budget is what the sweep may use; nil means no bound.
 	Budget *BudgetState `json:"budget,omitempty"`
+	// Metrics are the summary metrics that its trials are known to have, or may have by its trainer, sorted; the many
+	// of a trial beyond the first thousand are not. Lists of sweeps leave them out.
+	Metrics []string `json:"metrics,omitempty"`
 	// Grids are the submission and its extensions, in order.
 	Grids     []GridRecord `json:"grids"`
 	CreatedAt time.Time    `json:"created_at"`

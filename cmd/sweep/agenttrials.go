@@ -29,12 +29,12 @@ type agentTrial struct {
 	Error      string              `json:"error,omitempty"`
 }
 
-// agentTrialOf shows a trial with the named parameters, all if there are none, and metrics.
+// agentTrialOf shows a trial with the named parameters, all if they are nil, and metrics.
 func agentTrialOf(t *sweep.TrialRecord, parameters, metrics []string) agentTrial {
 	shown := agentTrial{Index: t.Index, State: trialState(t), Parameters: map[string]any{},
 		Metrics: map[string]*float64{}}
 	for name, value := range t.Parameters {
-		if len(parameters) == 0 || slices.Contains(parameters, name) {
+		if parameters == nil || slices.Contains(parameters, name) {
 			shown.Parameters[name] = value
 		}
 	}
@@ -61,6 +61,7 @@ type bestAnswer struct {
 	Sweep  string       `json:"sweep"`
 	Metric string       `json:"metric"`
 	Goal   string       `json:"goal"`
+	Notes  []string     `json:"notes,omitempty"`
 	Trials []agentTrial `json:"trials"`
 }
 
@@ -68,8 +69,15 @@ func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer
 	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
 		out = &bestAnswer{Sweep: record.ID, Trials: []agentTrial{}}
 		out.Metric, out.Goal = objectiveOf(ctx, results, record)
+		names := namesIn(ctx, results, record)
+		by := sweep.MetricKind.Of(out.Metric)
 		if in.Metric != "" {
-			out.Metric, out.Goal = in.Metric, goalOf(record, in.Metric)
+			all, err := names.read("metric", in.Metric)
+			if err != nil {
+				return err
+			}
+			by, out.Metric = all[0], all[0].Own()
+			out.Goal = goalOf(record, out.Metric)
 		}
 		if out.Metric == "" {
 			return fmt.Errorf("sweep %s: no trial has reported a metric yet", record.ID)
@@ -77,16 +85,14 @@ func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer
 		if out.Goal == "" {
 			out.Goal = sweep.Minimize
 		}
-		options := trialsOptions{where: in.Where, states: []string{string(sweep.Completed)}, sort: out.Metric,
-			after: -1, descending: out.Goal == sweep.Maximize, limit: bounded(in.Limit, 5, 100)}
-		query, err := options.query(record.ID)
+		options := trialsOptions{where: in.Where, states: []string{string(sweep.Completed)}, after: -1,
+			descending: out.Goal == sweep.Maximize, limit: bounded(in.Limit, 5, 100)}
+		query, err := options.query(names, record)
 		if err != nil {
 			return err
 		}
-		if err := checkNames(ctx, results, record, query, nil); err != nil {
-			return err
-		}
-		query.Where = append(query.Where, sweep.TrialCondition{Name: "diverged", Operator: "=", Value: false})
+		query.OrderBy, out.Notes = by, names.remarks()
+		query.Where = append(query.Where, sweep.TrialCondition{Name: "trial.diverged", Operator: "=", Value: false})
 		metrics := append([]string{out.Metric}, mainMetrics(ctx, results, record)...)
 		parameters := variedParameters(record, true)
 		return results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
@@ -115,6 +121,7 @@ type trialsRequest struct {
 
 type trialsAnswer struct {
 	Sweep  string       `json:"sweep"`
+	Notes  []string     `json:"notes,omitempty"`
 	Trials []agentTrial `json:"trials"`
 	Next   *int64       `json:"next,omitempty" jsonschema:"pass it as after to get the next page"`
 }
@@ -128,17 +135,18 @@ func (a *agentTools) trials(ctx context.Context, in *trialsRequest) (out *trials
 		if in.After != nil {
 			options.after = *in.After
 		}
-		query, err := options.query(record.ID)
+		names := namesIn(ctx, results, record)
+		query, err := options.query(names, record)
 		if err != nil {
 			return err
 		}
-		if err := checkNames(ctx, results, record, query, in.Columns); err != nil {
-			return err
+		parameters, metrics := variedParameters(record, true), mainMetrics(ctx, results, record)
+		if len(in.Columns) > 0 {
+			if parameters, metrics, err = names.divided(in.Columns); err != nil {
+				return err
+			}
 		}
-		parameters, metrics := in.Columns, in.Columns
-		if len(in.Columns) == 0 {
-			parameters, metrics = variedParameters(record, true), mainMetrics(ctx, results, record)
-		}
+		out.Notes = names.remarks()
 		return results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
 			if len(out.Trials) == limit {
 				out.Next = &out.Trials[limit-1].Index
@@ -164,6 +172,7 @@ type compareAnswer struct {
 	By     []string     `json:"by"`
 	Metric string       `json:"metric,omitempty" jsonschema:"groups are sorted by the mean of this metric"`
 	Goal   string       `json:"goal,omitempty"`
+	Notes  []string     `json:"notes,omitempty"`
 	Groups []agentGroup `json:"groups"`
 	More   int          `json:"more,omitempty" jsonschema:"further groups that are not shown"`
 }
@@ -187,21 +196,23 @@ type groupMetric struct {
 
 func (a *agentTools) compare(ctx context.Context, in *compareRequest) (out *compareAnswer, err error) {
 	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
-		query, err := (&trialsOptions{where: in.Where, after: -1}).query(record.ID)
+		names := namesIn(ctx, results, record)
+		query, err := (&trialsOptions{where: in.Where, after: -1}).query(names, record)
 		if err != nil {
 			return err
 		}
-		if err := checkNames(ctx, results, record, query, slices.Concat(in.By, in.Metrics)); err != nil {
+		if _, _, err := names.divided(slices.Concat(in.By, in.Metrics)); err != nil {
 			return err
 		}
-		by, metrics := in.By, in.Metrics
+		by, metrics := names.parameters(in.By), names.metrics(in.Metrics)
 		if len(by) == 0 {
 			by = variedParameters(record, false)
 		}
 		if len(metrics) == 0 {
 			metrics = mainMetrics(ctx, results, record)
 		}
-		out = &compareAnswer{Sweep: record.ID, By: append([]string{}, by...), Groups: []agentGroup{}}
+		out = &compareAnswer{Sweep: record.ID, By: append([]string{}, by...), Groups: []agentGroup{},
+			Notes: names.remarks()}
 		if len(metrics) > 0 {
 			out.Metric, out.Goal = metrics[0], goalOf(record, metrics[0])
 		}
@@ -274,12 +285,12 @@ func (a *agentTools) curves(ctx context.Context, in *curvesRequest) (out *curves
 		out = &curvesAnswer{Sweep: record.ID, Curves: []agentCurve{}}
 		var found []sweep.Curve
 		var owners []int64
-		metrics := in.Metrics
+		metrics := namesIn(ctx, results, record).metrics(in.Metrics)
 		for _, index := range in.Trials {
 			id := sweep.TrialID{Sweep: record.ID, Index: index}
 			curves, err := results.Curves(ctx, id)
 			if err == nil && len(in.Metrics) > 0 {
-				err = missingCurve(ctx, results, id, in.Metrics, curves)
+				err = missingCurve(ctx, results, id, metrics, curves)
 			}
 			if err != nil {
 				return err

@@ -66,11 +66,9 @@ func (c *columns) write(out, notes io.Writer) error {
 		}
 		text.WriteString(strings.TrimRight(strings.Join(words, "  "), " ") + "\n")
 	}
-	head := make([]string, len(c.names))
-	for i, name := range c.names {
-		if head[i] = name; !c.exact {
-			head[i] = strings.ToUpper(name)
-		}
+	head := c.names
+	if !c.exact {
+		head = sweep.Headings(c.names)
 	}
 	line(head)
 	for _, cells := range c.rows {

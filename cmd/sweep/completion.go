@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"sweep/sweep"
 )
 
 // completionTime bounds what a press of the tab key may take.
@@ -136,6 +138,7 @@ func (s *settings) completeSweep(cmd *cobra.Command, word string) (fit []string,
 
 // names are what trials of a sweep have.
 type names struct {
+	all                 *sweep.Names
 	parameters, metrics []string
 	values              map[string][]string
 }
@@ -155,7 +158,8 @@ func (s *settings) namesOf(cmd *cobra.Command, places, args []string) (n *names)
 		if err != nil {
 			return
 		}
-		n = &names{parameters: variedParameters(record, false), values: map[string][]string{}}
+		n = &names{all: sweep.NamesOf(record), parameters: variedParameters(record, false),
+			values: map[string][]string{}}
 		for p := range axisParameters(record) {
 			if !slices.Contains(n.parameters, p.Name) {
 				n.parameters = append(n.parameters, p.Name)
@@ -179,19 +183,24 @@ func (s *settings) namesOf(cmd *cobra.Command, places, args []string) (n *names)
 
 // condition completes a condition as lr=0.01: first the name, then its values.
 func (n *names) condition(word string) ([]string, cobra.ShellCompDirective) {
-	name, value, named := strings.Cut(word, "=")
-	if named {
-		var fit []string
-		for _, v := range n.values[name] {
-			if strings.HasPrefix(v, value) {
-				fit = append(fit, name+"="+v)
+	var fit []string
+	for name, values := range n.values {
+		for _, text := range []string{name, n.all.Quote(sweep.ParameterKind.Of(name))} {
+			value, named := strings.CutPrefix(word, text+"=")
+			for _, v := range values {
+				if named && strings.HasPrefix(v, value) && !slices.Contains(fit, text+"="+v) {
+					fit = append(fit, text+"="+v)
+				}
 			}
 		}
+	}
+	if len(fit) > 0 {
 		return fit, cobra.ShellCompDirectiveNoFileComp
 	}
-	var fit []string
-	for _, candidate := range listed(append(slices.Clone(n.parameters), n.metrics...), word) {
-		fit = append(fit, candidate+"=")
+	for _, name := range append(slices.Clone(n.parameters), n.metrics...) {
+		if strings.HasPrefix(name, word) && !slices.Contains(fit, name+"=") {
+			fit = append(fit, name+"=")
+		}
 	}
 	return fit, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"fmt"
 	"math"
 	"slices"
@@ -14,7 +15,7 @@ import (
 )
 
 type curvesOptions struct {
-	metrics []string
+	metrics namesFlag
 	format  string
 	plot    bool
 	logY    bool
@@ -45,7 +46,7 @@ Exit codes: 0 done, 2 an invalid index or format, 4 no such sweep, trial or metr
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&options.metrics, "metric", nil, "show only these metrics")
+	f.Var(&options.metrics, "metric", "show only these metrics")
 	f.StringVar(&options.format, "format", "text", "text, csv or json")
 	f.BoolVar(&options.plot, "plot", false, "draw each metric in the size of the terminal")
 	f.BoolVar(&options.logY, "log-y", false, "use a logarithmic axis, with --plot")
@@ -78,11 +79,13 @@ func (o *curvesOptions) check(args []string) ([]int64, error) {
 func runCurves(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, indices []int64,
 	options *curvesOptions) error {
 	var all [][]sweep.Curve
+	names := namesIn(cmd.Context(), results, record)
+	metrics := names.metrics(options.metrics.in(names))
 	for _, index := range indices {
 		id := sweep.TrialID{Sweep: record.ID, Index: index}
-		curves, err := results.Curves(cmd.Context(), id, options.metrics...)
-		if err == nil && len(options.metrics) > 0 {
-			err = missingCurve(cmd.Context(), results, id, options.metrics, curves)
+		curves, err := results.Curves(cmd.Context(), id, metrics...)
+		if err == nil && len(metrics) > 0 {
+			err = missingCurve(cmd.Context(), results, id, metrics, curves)
 		}
 		if err != nil {
 			return err
@@ -95,13 +98,15 @@ func runCurves(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	curves := all[0]
 	switch options.format {
 	case "csv":
-		fmt.Fprintln(cmd.OutOrStdout(), "metric,step,value")
+		w := csv.NewWriter(cmd.OutOrStdout())
+		_ = w.Write([]string{"metric", "step", "value"}) // Error has it
 		for _, c := range curves {
 			for i, step := range c.Steps {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s,%d,%v\n", c.Metric, step, c.Values[i])
+				_ = w.Write([]string{c.Metric, fmt.Sprint(step), fmt.Sprint(c.Values[i])})
 			}
 		}
-		return nil
+		w.Flush()
+		return w.Error()
 	case "json":
 		return writeJSON(cmd, plainCurves(curves))
 	}

@@ -94,7 +94,11 @@ const absent = "–"
 // for the points.
 func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.SweepRecord,
 	metric string) (*comparison, error) {
-	d := &comparison{Metric: metric}
+	d := &comparison{}
+	names := namesIn(ctx, results, records[:]...)
+	if metric != "" {
+		d.Metric = names.called(metric, sweep.MetricKind)
+	}
 	var values [2]map[string][]string
 	for i, record := range records {
 		d.Sweeps[i], d.Names[i] = record.ID, record.Name
@@ -249,8 +253,8 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 	fmt.Fprintf(out, "\n%s at the %d grid points of both: better in %s at %d, worse at %d\n\n", d.Metric, len(d.Points),
 		title[1], better, worse)
 	table := &columns{exact: true, more: "--json has them"}
-	for i, name := range d.By {
-		table.add(1+i, strings.ToUpper(name))
+	for i, heading := range sweep.Headings(d.By) {
+		table.add(1+i, heading)
 	}
 	table.add(always, title[0], title[1], "CHANGE", "ERRORS")
 	shown := d.Points

@@ -19,8 +19,9 @@ import (
 
 type figureOptions struct {
 	figure.Options
-	output string
-	where  []string
+	output  string
+	groupBy namesFlag
+	where   []string
 }
 
 func newFigure(s *settings) *cobra.Command {
@@ -58,7 +59,7 @@ Exit codes: 0 done, 2 an impossible figure, 4 no such sweep, or nothing to draw.
 	f.StringVar(&options.X, "x", "", "parameter on the x axis, for slice and heatmap; metric, such as seconds, "+
 		"for curves")
 	f.StringVar(&options.Y, "y", "", "parameter on the y axis, for heatmap")
-	f.StringSliceVar(&options.GroupBy, "group-by", nil, "parameters that define the groups, for curves, slice "+
+	f.Var(&options.groupBy, "group-by", "parameters that define the groups, for curves, slice "+
 		"and table")
 	f.IntVar(&options.Groups, "groups", 8,
 		"maximum number of groups, best first (for table the default is 40)")
@@ -107,15 +108,9 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 	if cmd.Flags().Changed("top") && options.Kind != "parallel" {
 		return usageError("--top does not apply to the figure %s, only to parallel", options.Kind)
 	}
+	options.GroupBy = options.groupBy
 	if err := options.Check(); err != nil {
 		return &exitError{exitUsage, err}
-	}
-	for _, text := range options.where {
-		condition, err := parseCondition(text)
-		if err != nil {
-			return err
-		}
-		options.Where = append(options.Where, condition)
 	}
 	return with(cmd, s.openReader, func(results reader) error {
 		var records []*sweep.SweepRecord
@@ -128,9 +123,28 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 				records = append(records, record)
 			}
 		}
+		if err := options.name(cmd, results, records); err != nil {
+			return err
+		}
 		drawn, err := figure.Draw(cmd.Context(), results, records, options.Options)
 		return writeFigure(cmd, drawn, err, options.output)
 	})
+}
+
+// name reads the names of the options.
+func (o *figureOptions) name(cmd *cobra.Command, results reader, records []*sweep.SweepRecord) error {
+	names := namesIn(cmd.Context(), results, records...)
+	o.GroupBy = o.groupBy.in(names)
+	o.Options = o.Named(names.Names, len(records))
+	for _, text := range o.where {
+		condition, err := names.condition(text)
+		if err != nil {
+			return err
+		}
+		o.Where = append(o.Where, condition)
+	}
+	names.remark(cmd.ErrOrStderr())
+	return nil
 }
 
 // writeFigure writes a figure to a file, unless it could not be drawn.

@@ -131,6 +131,16 @@ func (g *grouping) add(t *sweep.TrialRecord) error {
 	return nil
 }
 
+// lacks is a parameter that no trial has, if there are trials.
+func (g *grouping) lacks() string {
+	for i, name := range g.by {
+		if len(g.order) > 0 && !slices.ContainsFunc(g.order, func(one *trialGroup) bool { return one.values[i] != "" }) {
+			return name
+		}
+	}
+	return ""
+}
+
 // sorted are the groups, the best mean of a metric first; those without it last, and
 // all in the order of their first trials where there is no metric.
 func (g *grouping) sorted(metric string, descending bool) []*trialGroup {
@@ -155,47 +165,50 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if options.best || options.after >= 0 {
 		return usageError("--group-by cannot be combined with --best or --after")
 	}
-	query, err := options.query(record.ID)
+	if !cmd.Flags().Changed("sort") {
+		options.sort = ""
+	}
+	names := namesIn(cmd.Context(), results, record)
+	query, err := options.query(names, record)
 	if err != nil {
 		return err
 	}
-	if err := checkNames(cmd.Context(), results, record, query, options.columns); err != nil {
+	if _, err := options.shown(names); err != nil {
 		return err
 	}
+	names.remark(cmd.ErrOrStderr())
+	sort, inOrder := query.OrderBy.Own(), query.OrderBy == sweep.FieldKind.Of("index")
+	if inOrder {
+		sort = ""
+	}
 	query.OrderBy, query.Descending, query.Limit = "", false, 0
-	by := options.groupBy
+	by := options.groupBy.in(names)
 	if slices.Equal(by, []string{everything}) {
 		by = variedParameters(record, false)
+	} else {
+		by = names.parameters(by)
 	}
-	metrics := options.columns
+	metrics := names.metrics(options.columns.in(names))
 	if len(metrics) == 0 {
 		metrics = mainMetrics(cmd.Context(), results, record)
 	}
-	sort := options.sort
-	if !cmd.Flags().Changed("sort") {
-		sort = ""
-		if len(metrics) > 0 {
-			sort = metrics[0]
-		}
+	if sort == "" && len(metrics) > 0 && !inOrder {
+		sort = metrics[0]
 	}
 	descending := options.descending
 	if !cmd.Flags().Changed("descending") {
 		descending = goalOf(record, sort) == sweep.Maximize
 	}
-	if sort != "" && sort != "index" && !slices.Contains(metrics, sort) {
+	if sort != "" && !slices.Contains(metrics, sort) {
 		metrics = append([]string{sort}, metrics...)
 	}
 	gathered := newGrouping(by, metrics)
 	if err := results.Trials(cmd.Context(), query, gathered.add); err != nil {
 		return err
 	}
-	for i, name := range by {
-		if len(gathered.order) > 0 && !slices.ContainsFunc(gathered.order, func(g *trialGroup) bool {
-			return g.values[i] != ""
-		}) {
-			return usageError("--group-by %s: no trial has this parameter; they differ in %s", name,
-				strings.Join(variedParameters(record, false), ", "))
-		}
+	if name := gathered.lacks(); name != "" {
+		return usageError("--group-by %s: no trial has this parameter; they differ in %s", name,
+			strings.Join(variedParameters(record, false), ", "))
 	}
 	list := gathered.sorted(sort, descending)
 	left := 0
@@ -220,7 +233,7 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if cmd.Flags().Changed("descending") && best == sort {
 		goal = map[bool]string{true: sweep.Maximize, false: sweep.Minimize}[descending]
 	}
-	table := groupTable(by, metrics, list, best, goal)
+	table := groupTable(names, by, metrics, list, best, goal)
 	table.wide = options.wide
 	if err := table.write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return err
@@ -231,13 +244,16 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	return nil
 }
 
+// countColumn is a number of trials of a group.
+type countColumn struct {
+	name string
+	of   func(g *trialGroup) int64
+}
+
 // groupTable lays groups out: what they have in common, their trials, the best trial of each by one metric,
 // if it is known which values are better, and the means of all metrics.
-func groupTable(by, metrics []string, list []*trialGroup, best, goal string) *columns {
-	counts := []struct {
-		name string
-		of   func(g *trialGroup) int64
-	}{
+func groupTable(names *trialNames, by, metrics []string, list []*trialGroup, best, goal string) *columns {
+	counts := []countColumn{
 		{"trials", func(g *trialGroup) int64 { return g.trials }},
 		{"completed", func(g *trialGroup) int64 { return g.completed }},
 		{"diverged", func(g *trialGroup) int64 { return g.diverged }},
@@ -254,7 +270,17 @@ func groupTable(by, metrics []string, list []*trialGroup, best, goal string) *co
 		return 0
 	})
 	table := &columns{more: "--wide shows all"}
-	table.add(always, by...)
+	label := func(name sweep.Name) string {
+		if own := name.Own(); own == "best" || own == "trial" || slices.ContainsFunc(counts, func(c countColumn) bool {
+			return c.name == own
+		}) {
+			return string(name)
+		}
+		return names.Label(name)
+	}
+	for _, own := range by {
+		table.add(always, label(sweep.ParameterKind.Of(own)))
+	}
 	for i, count := range counts {
 		rank := always
 		if i > 0 { // what no trial did tells little
@@ -266,7 +292,7 @@ func groupTable(by, metrics []string, list []*trialGroup, best, goal string) *co
 		table.add(rank, count.name)
 	}
 	for i, name := range metrics {
-		table.add(i, name)
+		table.add(i, label(sweep.MetricKind.Of(name)))
 		if name == best && goal != "" {
 			table.add(1, "best", "trial")
 		}

@@ -196,16 +196,18 @@ func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *swe
 		if choice.By == "" {
 			return nil, usageError("--best %d: the sweep names no metric by which trials are compared", o.best)
 		}
-		list.sort, list.descending = choice.By, choice.Goal == sweep.Maximize
+		list.descending = choice.Goal == sweep.Maximize
 	}
-	query, err := list.query(record.ID)
+	names := namesIn(cmd.Context(), results, record)
+	query, err := list.query(names, record)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkNames(cmd.Context(), results, record, query, nil); err != nil {
-		return nil, err
+	if o.best > 0 {
+		query.OrderBy = sweep.MetricKind.Of(choice.By)
 	}
-	named := slices.ContainsFunc(query.Where, func(c sweep.TrialCondition) bool { return c.Name == "state" })
+	names.remark(cmd.ErrOrStderr())
+	named := slices.ContainsFunc(query.Where, func(c sweep.TrialCondition) bool { return c.Name == "trial.state" })
 	diverged, long, shorter, stopped := 0, 0, 0, 0
 	points := map[string]int{} // their places in trials
 	err = results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {

@@ -450,7 +450,7 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if choice.By != "" {
 		query := sweep.TrialQuery{
 			Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed},
-			Best: true, OrderBy: choice.By, Descending: choice.Goal == "maximize", Limit: 1,
+			Best: true, OrderBy: sweep.MetricKind.Of(choice.By), Descending: choice.Goal == "maximize", Limit: 1,
 		}
 		ties := tiesOf(cmd.Context(), results, record.ID)
 		err := results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"sweep/sweep"
 )
 
 func newSQL(s *settings) *cobra.Command {
@@ -77,7 +79,7 @@ func rowWriter(cmd *cobra.Command, format string) (write func(columns []string, 
 		return func(columns []string, row []any) error {
 			if !header {
 				header = true
-				fmt.Fprintln(w, strings.ToUpper(strings.Join(columns, "\t")))
+				fmt.Fprintln(w, strings.Join(sweep.Headings(columns), "\t"))
 			}
 			fmt.Fprintln(w, strings.Join(cells(row), "\t"))
 			return nil

@@ -293,18 +293,21 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 	return w.Flush()
 }
 
+// notReported stands for what a trainer does not report.
+const notReported = "none"
+
 // reportedText is a number of a result that is 0 if its trainer reports none, as programs do not.
 func reportedText(n int64) string {
 	if n == 0 {
-		return "none"
+		return notReported
 	}
 	return strconv.FormatInt(n, 10)
 }
 
-// costText is what a trial cost, in operations or seconds, "none" if its trainer does not report it.
+// costText is what a trial cost, in operations or seconds, notReported if its trainer does not report it.
 func costText(n float64) string {
 	if n == 0 {
-		return "none"
+		return notReported
 	}
 	return fmt.Sprintf("%.3g", n)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
-	"sweep/sweep/progress"
 )
 
 type trialsOptions struct {
@@ -20,8 +19,8 @@ type trialsOptions struct {
 	best       bool
 	after      int64
 	limit      int
-	columns    []string
-	groupBy    []string
+	columns    namesFlag
+	groupBy    namesFlag
 	wide       bool
 	asJSON     bool
 }
@@ -40,6 +39,12 @@ and why workers refused trials; a refusal is not a failure.
 --where compares a parameter, a summary metric or a column (index, seconds,
 parameter_count, best_epoch, refusals) with a value: NAME=VALUE, or !=, <, <=, >, >=
 in place of =. Trials must meet all conditions.
+
+Names are written as they are, with commas and operators, or in double quotes:
+"acc, top-5">0.5. parameter.lr, metric.lr and trial.state say which is meant where a
+parameter, a metric or a column have the same name. Without that --sort means the
+metric, --group-by the parameter, and --where the parameter if it can have the value;
+the command says so, and shows both.
 
 --sort takes the same names. A metric with a goal is sorted with its best value first;
 --descending sets the direction explicitly. Trials without a value come last. To get
@@ -80,9 +85,9 @@ Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
 	f.BoolVar(&options.best, "best", false, "show only the best trial of each group, by the sweep file's select")
 	f.Int64Var(&options.after, "after", -1, "continue after the trial with this index")
 	f.IntVar(&options.limit, "limit", 50, "maximum number of trials; 0 lists all")
-	f.StringSliceVar(&options.columns, "columns", nil, "parameters and metrics to show (default: those that differ, "+
+	f.Var(&options.columns, "columns", "parameters and metrics to show (default: those that differ, "+
 		"and the main metrics)")
-	f.StringSliceVar(&options.groupBy, "group-by", nil, "list groups of trials that agree in these parameters; '*' "+
+	f.Var(&options.groupBy, "group-by", "list groups of trials that agree in these parameters; '*' "+
 		"for all that vary but the seed")
 	f.BoolVar(&options.wide, "wide", false, "show all columns and whole values, whatever the width of the terminal")
 	f.BoolVar(&options.asJSON, "json", false, "print one JSON object per line")
@@ -90,20 +95,26 @@ Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
 }
 
 func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, options *trialsOptions) error {
-	if !cmd.Flags().Changed("descending") {
-		options.descending = goalOf(record, options.sort) == sweep.Maximize
-	}
 	if cmd.Flags().Changed("after") && options.after < 0 {
 		return usageError("--after %d: expected the index of a trial", options.after)
 	}
-	query, err := options.query(record.ID)
+	if !cmd.Flags().Changed("sort") {
+		options.sort = ""
+	}
+	names := namesIn(cmd.Context(), results, record)
+	query, err := options.query(names, record)
 	if err != nil {
 		return err
 	}
-	if err := checkNames(cmd.Context(), results, record, query, options.columns); err != nil {
+	if !cmd.Flags().Changed("descending") {
+		query.Descending = query.OrderBy.Is(sweep.MetricKind) && goalOf(record, query.OrderBy.Own()) == sweep.Maximize
+	}
+	shown, err := options.shown(names)
+	if err != nil {
 		return err
 	}
 	if options.asJSON {
+		names.remark(cmd.ErrOrStderr())
 		return exportLines(cmd, results, query, false, cmd.OutOrStdout())
 	}
 	if query.Limit > 0 {
@@ -126,7 +137,10 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if more {
 		trials = trials[:options.limit]
 	}
-	if err := trialTable(record, trials, options).write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+	both := names.says(cmd.ErrOrStderr(), trials)
+	table := trialTable(names, record, trials, shown, both)
+	table.wide = options.wide
+	if err := table.write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	if more {
@@ -150,38 +164,61 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 }
 
 // trialTable lays trials out. If not all columns fit, the metric by which trials compete and the parameters
-// go last.
-func trialTable(record *sweep.SweepRecord, trials []*sweep.TrialRecord, options *trialsOptions) *columns {
-	table := &columns{wide: options.wide, more: "--columns NAME,… or --wide shows them"}
-	table.add(always, "index", "state")
-	var names []string
-	if len(options.columns) > 0 {
-		names = slices.DeleteFunc(slices.Clone(options.columns), func(name string) bool {
-			return slices.Contains(table.names, name)
-		})
-		table.add(always, names...)
-	} else {
-		var parameters, metrics []string
-		parameters, metrics = variedParameters(record, true), shownMetrics(record, trials)
-		names = append(slices.Clone(parameters), metrics...)
-		for i, name := range parameters {
-			table.add(10+i, name)
+// go last; those of both are always shown.
+func trialTable(names *trialNames, record *sweep.SweepRecord, trials []*sweep.TrialRecord, asked [][]sweep.Name,
+	both []sweep.Name) *columns {
+	table := &columns{more: "--columns NAME,… or --wide shows them"}
+	fixed := []sweep.Name{sweep.FieldKind.Of("index"), sweep.FieldKind.Of("state")}
+	for _, name := range fixed {
+		table.add(always, names.Label(name))
+	}
+	shown := slices.Clone(fixed)
+	add := func(rank int, name sweep.Name) {
+		if slices.Contains(both, name) {
+			rank = always
+		}
+		if !slices.Contains(shown, name) {
+			shown = append(shown, name)
+			label := names.Label(name)
+			if logged := sweep.MetricKind.Of(name.Own()); name.Is(sweep.ParameterKind) && names.Has(logged) &&
+				covers(trials, name, logged) { // programs log what they are given
+				label = name.Own()
+			}
+			table.add(rank, label)
+		}
+	}
+	for _, all := range asked {
+		for _, name := range names.differing(trials, all) {
+			add(always, name)
+		}
+	}
+	if len(asked) == 0 {
+		parameters := variedParameters(record, true)
+		for i, own := range parameters {
+			add(10+i, sweep.ParameterKind.Of(own))
 		}
 		first := competing(record)
-		for i, name := range metrics {
+		for i, name := range shownMetrics(record, trials) {
 			rank := 1000 + i
 			switch {
-			case name == "seconds":
+			case name == sweep.FieldKind.Of("seconds"):
 				rank = 999
-			case slices.Contains(first, name):
+			case slices.Contains(first, name.Own()) && name.Is(sweep.MetricKind):
 				rank = 1 + i
 			}
-			table.add(rank, name)
+			if parameter := sweep.ParameterKind.Of(name.Own()); slices.Contains(parameters, name.Own()) &&
+				name.Is(sweep.MetricKind) && covers(trials, parameter, name) {
+				continue
+			}
+			add(rank, name)
 		}
+	}
+	for _, name := range both {
+		add(always, name)
 	}
 	for _, t := range trials {
 		cells := []string{fmt.Sprint(t.Index), trialState(t)}
-		for _, name := range names {
+		for _, name := range shown[len(fixed):] {
 			cells = append(cells, trialCell(t, name))
 		}
 		table.row(cells...)
@@ -202,9 +239,29 @@ func tiesOf(ctx context.Context, results sweep.Reader, id string) map[int64]int6
 	return ties
 }
 
-func (o *trialsOptions) query(id string) (sweep.TrialQuery, error) {
-	q := sweep.TrialQuery{Sweeps: []string{id}, OrderBy: o.sort, Descending: o.descending, Limit: o.limit}
-	q.Best = o.best
+// shown is what each of the columns that are asked for may mean.
+func (o *trialsOptions) shown(names *trialNames) (shown [][]sweep.Name, err error) {
+	for _, text := range o.columns.in(names) {
+		all, err := names.read("columns", text)
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, all)
+	}
+	return shown, nil
+}
+
+// query is what is asked for. Sorted by a plain name is by the metric, where there is one.
+func (o *trialsOptions) query(names *trialNames, record *sweep.SweepRecord) (sweep.TrialQuery, error) {
+	id := record.ID
+	q := sweep.TrialQuery{Sweeps: []string{id}, Descending: o.descending, Limit: o.limit, Best: o.best}
+	if o.sort != "" {
+		all, err := names.read("sort", o.sort)
+		if err != nil {
+			return q, err
+		}
+		q.OrderBy = all[0]
+	}
 	if o.after >= 0 {
 		q.After = &sweep.TrialID{Sweep: id, Index: o.after}
 	}
@@ -216,68 +273,13 @@ func (o *trialsOptions) query(id string) (sweep.TrialQuery, error) {
 		q.States = append(q.States, state)
 	}
 	for _, text := range o.where {
-		condition, err := parseCondition(text)
+		condition, err := names.condition(text)
 		if err != nil {
 			return q, err
 		}
 		q.Where = append(q.Where, condition)
 	}
 	return q, nil
-}
-
-// checkNames refuses what no trial of a sweep can have: sorted by that, trials are in
-// no order. Which metrics a program reports is known when its sweep has ended.
-func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery,
-	shown []string) error {
-	known := slices.Clone(sweep.TrialColumns)
-	open := false
-	for _, g := range record.Grids {
-		description := &g.Submission.Description
-		open = open || len(description.Metrics) == 0
-		for i := range description.Metrics {
-			known = append(known, description.Metrics[i].Name)
-		}
-		for i := range description.Parameters {
-			known = append(known, description.Parameters[i].Name)
-		}
-		known = append(known, variedParameters(record, false)...)
-	}
-	type flagged struct{ flag, name string }
-	var all []flagged
-	if query.OrderBy != "" {
-		all = append(all, flagged{"sort", query.OrderBy})
-	}
-	for _, condition := range query.Where {
-		all = append(all, flagged{"where", condition.Name})
-	}
-	for _, name := range shown {
-		all = append(all, flagged{"columns", name})
-	}
-	for _, f := range all {
-		mayHave := open && record.State != sweep.SweepFinished
-		if mayHave || slices.Contains(known, f.name) || open && anyHas(ctx, results, record.ID, f.name) {
-			continue
-		}
-		hint := ""
-		if !open {
-			hint = fmt.Sprintf(" (all: sweep trainer describe %s)", record.Trainer)
-		}
-		return usageError("--%s %s: no trial of this sweep has this name; trials differ in %s, and have metrics "+
-			"such as %s%s", f.flag, f.name, strings.Join(variedParameters(record, false), ", "),
-			strings.Join(mainMetrics(ctx, results, record), ", "), hint)
-	}
-	return nil
-}
-
-// anyHas reports whether a trial of a sweep has a parameter or metric, true if that cannot be told.
-func anyHas(ctx context.Context, results sweep.Reader, id, name string) (found bool) {
-	err := results.Trials(ctx, sweep.TrialQuery{
-		Sweeps: []string{id}, Limit: 1, Where: []sweep.TrialCondition{{Name: name, Operator: "!="}},
-	}, func(*sweep.TrialRecord) error {
-		found = true
-		return nil
-	})
-	return found || err != nil
 }
 
 // goalOf returns the goal of a metric: the sweep's own if its trials compete by it,
@@ -288,50 +290,24 @@ func goalOf(record *sweep.SweepRecord, name string) string {
 		if choice := submission.Spec.Select; choice.By == name && choice.Goal != "" {
 			return choice.Goal
 		}
-		if m := submission.Description.Metric(name); m != nil && submission.Description.Parameter(name) == nil {
+		if m := submission.Description.Metric(name); m != nil {
 			return m.Goal
 		}
 	}
 	return ""
 }
 
-// parseCondition reads NAME OPERATOR VALUE; a value that is JSON is taken as
-// that, anything else as text.
-func parseCondition(text string) (sweep.TrialCondition, error) {
-	at := strings.IndexAny(text, "=!<>")
-	if at <= 0 {
-		return sweep.TrialCondition{}, usageError("--where %q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =",
-			text)
-	}
-	operator := text[at : at+1]
-	if at+1 < len(text) && text[at+1] == '=' {
-		operator = text[at : at+2]
-	}
-	if operator == "!" {
-		return sweep.TrialCondition{}, usageError("--where %q: expected != rather than !", text)
-	}
-	if operator == "==" {
-		operator = "="
-	}
-	word := strings.TrimSpace(strings.TrimLeft(text[at:], "=!<>"))
-	value, err := sweep.DecodeValue([]byte(word))
-	if err != nil {
-		value = word
-	}
-	return sweep.TrialCondition{Name: strings.TrimSpace(text[:at]), Operator: operator, Value: value}, nil
-}
-
 // shownMetrics chooses the summary metrics that have a goal or, of programs, all that came, the ones by which
 // trials compete first; and the time that trials took.
-func shownMetrics(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []string {
+func shownMetrics(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []sweep.Name {
 	have := reported{}
 	for _, t := range trials {
 		_ = have.add(t) // it never fails
 	}
-	var names []string
+	var names []sweep.Name
 	add := func(list ...string) {
-		for _, name := range list {
-			if !slices.Contains(names, name) {
+		for _, own := range list {
+			if name := sweep.MetricKind.Of(own); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -339,7 +315,7 @@ func shownMetrics(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []stri
 	if isOpen(record) {
 		add(competing(record)...)
 		add(have.sorted()...)
-		return append(names, "seconds")
+		return append(names, sweep.FieldKind.Of("seconds"))
 	}
 	for _, g := range record.Grids {
 		for _, m := range g.Submission.Description.Metrics {
@@ -348,7 +324,7 @@ func shownMetrics(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []stri
 			}
 		}
 	}
-	return append(names, "best_epoch", "seconds")
+	return append(names, sweep.FieldKind.Of("best_epoch"), sweep.FieldKind.Of("seconds"))
 }
 
 // competing are the metrics by which a sweep's trials are compared: one, if extensions name no other.
@@ -412,24 +388,6 @@ var resultColumns = map[string]func(r *sweep.Result) any{
 	"diverged":        func(r *sweep.Result) any { return r.Diverged },
 	"error":           func(r *sweep.Result) any { return r.Error },
 	"digest":          func(r *sweep.Result) any { return r.Digest },
-}
-
-func trialCell(t *sweep.TrialRecord, name string) string {
-	if v, ok := t.Parameters[name]; ok {
-		return progress.ValueText(v)
-	}
-	if t.Result != nil {
-		if v, ok := t.Result.Summary[name]; ok {
-			return fmt.Sprintf("%.4g", v)
-		}
-	}
-	if column := trialColumns[name]; column != nil {
-		return fmt.Sprint(column(t))
-	}
-	if column := resultColumns[name]; column != nil && t.Result != nil {
-		return fmt.Sprint(column(t.Result))
-	}
-	return ""
 }
 
 func indent(text string) string {

@@ -132,10 +132,10 @@ func quoteName(name string) string {
 }
 
 // further reports whether a metric without a number in metrics gets one: not what the trainer describes
-// without a goal, and no parameter that is reported again.
+// without a goal.
 func (c *comparison) further(name string) bool {
 	compared, described := c.described[name]
-	return !c.parameters[name] && (compared || !described)
+	return compared || !described
 }
 
 // pointKey returns the key of a trial's grid point: the parameters, as canonical

@@ -177,11 +177,10 @@ func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*
 }
 
 // ownNames returns a function that reports whether one of the sweeps has a parameter with a
-// column's name, which then refers to the parameter.
+// name, which then refers to the parameter.
 func (t *transaction) ownNames(numbers []int64) func(name string) bool {
 	return func(name string) bool {
-		_, isColumn := columns[name]
-		return isColumn && slices.ContainsFunc(numbers, func(number int64) bool {
+		return slices.ContainsFunc(numbers, func(number int64) bool {
 			return t.comparison(number).parameters[name]
 		})
 	}

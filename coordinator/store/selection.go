@@ -15,8 +15,8 @@ type column struct {
 	kind string // of database.Member.Typed
 }
 
-// columns are the names that refer to columns, unless a sweep has a parameter of that name.
-// Every other name is a parameter or, if a trial has no such parameter, a summary metric.
+// columns are the fields of trials. A plain name refers to one unless a sweep has a parameter of that name. Every
+// other plain name is a parameter or, if a trial has no such parameter, a summary metric.
 var columns = map[string]column{
 	"index":           {"t.trial_index", "number"},
 	"state":           {"t.state", "text"},
@@ -40,8 +40,6 @@ var columns = map[string]column{
 	sweep.TagColumn:   {editedOf("tags"), "text"},
 }
 
-var operators = []string{"=", "!=", "<", "<=", ">", ">="}
-
 // builder builds the text of a SELECT and its arguments: joins, which extract members of the
 // JSON, and the conditions and order after them.
 type builder struct {
@@ -52,7 +50,7 @@ type builder struct {
 	text    strings.Builder
 	args    []any
 	err     error // the first
-	members map[string]database.Member
+	members map[sweep.Name]database.Member
 	further map[int64]string // the joined rows of metrics, by the metric's number
 }
 
@@ -73,10 +71,17 @@ func bindAll[T any](b *builder, values []T) string {
 
 // member returns the expressions for a parameter or summary metric; the name is
 // bound, never part of the text.
-func (b *builder) member(name string) database.Member {
+func (b *builder) member(name sweep.Name) database.Member {
 	m, ok := b.members[name]
 	if !ok {
-		m = b.dialect.Member(b.bind(name))
+		objects := []string{database.Parameters, database.Summary}
+		switch {
+		case name.Is(sweep.ParameterKind):
+			objects = objects[:1]
+		case name.Is(sweep.MetricKind):
+			objects = objects[1:]
+		}
+		m = b.dialect.Member(b.bind(name.Own()), objects)
 		b.members[name] = m
 		b.joins.WriteString("\n" + m.Join)
 	}
@@ -84,14 +89,22 @@ func (b *builder) member(name string) database.Member {
 }
 
 // column returns the column that a name refers to, if there is one.
-func (b *builder) column(name string) (column, bool) {
-	if b.own(name) {
+func (b *builder) column(name sweep.Name) (column, bool) {
+	kind, own := name.Parts()
+	if kind == sweep.ParameterKind || kind == "" && b.own(own) {
 		return column{}, false
 	}
-	if c, ok := columns[name]; ok {
+	if c, ok := columns[own]; ok && kind != sweep.MetricKind {
 		return c, true
 	}
-	place := b.metric(name)
+	if kind == sweep.FieldKind {
+		if b.err == nil {
+			b.err = fmt.Errorf("%s: trials have no such field (they have %s)", name,
+				strings.Join(sweep.TrialColumns, ", "))
+		}
+		return column{"NULL", "text"}, true
+	}
+	place := b.metric(own)
 	switch {
 	case place == nil:
 		return column{}, false
@@ -110,7 +123,7 @@ func (b *builder) column(name string) (column, bool) {
 
 // typed returns an expression for a value of the wanted type, NULL for values
 // of others. Texts compare by code point.
-func (b *builder) typed(name, kind string) string {
+func (b *builder) typed(name sweep.Name, kind string) string {
 	text := "NULL"
 	if c, ok := b.column(name); !ok {
 		text = b.member(name).Typed[kind]
@@ -124,7 +137,7 @@ func (b *builder) typed(name, kind string) string {
 }
 
 // present returns a condition that the value exists; JSON's null does not.
-func (b *builder) present(name string) string {
+func (b *builder) present(name sweep.Name) string {
 	if c, ok := b.column(name); ok {
 		return c.text + " IS NOT NULL"
 	}
@@ -155,7 +168,7 @@ type selection struct {
 	// metric returns where a metric is stored, nil unless all the sweeps store it in the same
 	// place.
 	metric func(name string) *metricPlace
-	// own returns whether a column's name means a parameter.
+	// own returns whether a plain name means a parameter.
 	own func(name string) bool
 	// after is the place after which the list continues; nil for its beginning.
 	after *place
@@ -168,14 +181,18 @@ type place struct {
 }
 
 func (s *selection) builder() *builder {
-	return &builder{dialect: s.dialect, metric: s.metric, own: s.own, members: map[string]database.Member{},
+	return &builder{dialect: s.dialect, metric: s.metric, own: s.own, members: map[sweep.Name]database.Member{},
 		further: map[int64]string{}}
 }
 
-// named reports whether a name means a column of trials or their results.
-func (s *selection) named(name string) bool {
-	_, ok := columns[name]
-	return ok && !s.own(name)
+// place returns where the metric is stored that a name means, nil if it means none or that is not known.
+func (s *selection) place(name sweep.Name) *metricPlace {
+	kind, own := name.Parts()
+	_, field := columns[own]
+	if kind == sweep.MetricKind || kind == "" && !field && !s.own(own) {
+		return s.metric(own)
+	}
+	return nil
 }
 
 // sorted reports whether the list is sorted by a column.
@@ -186,7 +203,7 @@ func (s *selection) sorted() bool {
 
 // inOrder reports whether the list is in the order of the trials' indices.
 func (s *selection) inOrder() bool {
-	return s.OrderBy == "" || s.OrderBy == "index" && !s.own("index")
+	return s.OrderBy == "" || s.OrderBy == "index" && !s.own("index") || s.OrderBy == sweep.FieldKind.Of("index")
 }
 
 func (s *selection) direction() string {
@@ -256,7 +273,7 @@ func (s *selection) valued(limit int) *builder {
 	from := trialsAndScores
 	c, _ := b.column(s.OrderBy)
 	by := b.typed(s.OrderBy, c.kind)
-	if place := b.metric(s.OrderBy); place != nil && !s.named(s.OrderBy) &&
+	if place := s.place(s.OrderBy); place != nil &&
 		len(s.States)+len(s.Where) == 0 && !s.Best {
 		b.joins.Reset()
 		if from, c.text = "scores AS t", "t."+place.column; place.column == "" {
@@ -345,15 +362,16 @@ func indexed(states []sweep.State) string {
 
 // condition builds one comparison.
 func (b *builder) condition(c sweep.TrialCondition) (string, error) {
-	if !slices.Contains(operators, c.Operator) {
+	if !slices.Contains(sweep.Operators, c.Operator) {
 		return "", fmt.Errorf("condition on %s: no such operator: %q; there are %s", c.Name, c.Operator,
-			strings.Join(operators, " "))
+			strings.Join(sweep.Operators, " "))
 	}
 	want, err := sweep.Normalize(c.Value)
 	if err != nil {
 		return "", fmt.Errorf("condition on %s: %w", c.Name, err)
 	}
-	if c.Name == sweep.TagColumn && !b.own(c.Name) && want != nil {
+	if want != nil && (c.Name == sweep.FieldKind.Of(sweep.TagColumn) ||
+		c.Name == sweep.TagColumn && !b.own(sweep.TagColumn)) {
 		c.Value = want
 		return b.hasTag(c)
 	}

@@ -143,6 +143,12 @@ func (s *Store) Sweep(ctx context.Context, reference string) (*sweep.SweepRecord
 	var records []sweep.SweepRecord
 	err := s.view(ctx, "find sweep", func(t *transaction) {
 		records = t.sweeps("g.submission", `s.sweep_id = $1`, t.resolve(reference))
+		for i := range records {
+			records[i].Metrics = collect(t, func(name *string) []any { return []any{name} },
+				`SELECT m.metric FROM metric_names AS m JOIN sweeps AS s USING (sweep_no) WHERE s.sweep_id = $1`,
+				records[i].ID)
+			slices.Sort(records[i].Metrics)
+		}
 	})
 	if err != nil {
 		return nil, err

@@ -168,8 +168,7 @@ func sweepParameters(record *sweep.SweepRecord) (all []namedParameter) {
 			}
 		}
 	}
-	// no name in a JSON path of SQLite
-	return slices.DeleteFunc(all, func(p namedParameter) bool { return strings.Contains(p.name, `"`) })
+	return all
 }
 
 // valuesType is the type that all of a parameter's values have.

@@ -30,17 +30,23 @@ func (s *Server) act(r *http.Request, record *sweep.SweepRecord, allowed []frame
 	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1<<16)).Decode(&a); err != nil {
 		return nil, bad(err)
 	}
-	states, where, err := parseFilter(a.States, a.Where)
+	filter, err := parseFilter(a.States, a.Where)
 	if err != nil {
 		return nil, bad(err)
 	}
-	if len(states) > 0 {
-		allowed = slices.DeleteFunc(allowed, func(one frame.State) bool { return !slices.Contains(states, one) })
+	if _, err := conditions(sweep.NamesOf(record), filter); err != nil {
+		return nil, err
 	}
+	if len(filter.States) > 0 {
+		allowed = slices.DeleteFunc(allowed, func(one frame.State) bool {
+			return !slices.Contains(filter.States, one)
+		})
+	}
+	filter.States = allowed
 	var indices []int64
 	err = s.useWhole(r.Context(), record.ID, func(f *frame.Frame) (err error) {
 		if len(allowed) > 0 {
-			indices, err = f.Matching(r.Context(), frame.Filter{States: allowed, Where: where}, mostActed+1)
+			indices, err = f.Matching(r.Context(), filter, mostActed+1)
 		}
 		return err
 	})

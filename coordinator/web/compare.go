@@ -22,8 +22,9 @@ type comparedSweep struct {
 	Metric    *frame.Statistics `json:"metric"`
 	States    map[string]int64  `json:"states"`
 
-	columns map[string]frame.Column
-	axes    []string
+	// parameters and metrics are by what they are called.
+	parameters, metrics map[string]frame.Column
+	axes                []string
 }
 
 // compare answers with the parameters in which sweeps differ, and a metric's statistics for
@@ -43,13 +44,11 @@ func (s *Server) compare(r *http.Request) (any, error) {
 			return nil, err
 		}
 		list, axes = append(list, c), append(axes, c.axes...)
-		for name, column := range c.columns {
-			switch column.Kind {
-			case "parameter":
-				names[name] = true
-			case "metric":
-				metrics[name] = true
-			}
+		for name := range c.parameters {
+			names[name] = true
+		}
+		for name := range c.metrics {
+			metrics[name] = true
 		}
 	}
 	differ := differing(list, names)
@@ -69,12 +68,18 @@ func (s *Server) compared(ctx context.Context, reference, metric string) (*compa
 		return nil, err
 	}
 	c := &comparedSweep{sweepItem: item, Objective: objectiveOf(record), Goal: goalOf(record, metric),
-		Values: map[string]any{}, axes: axisNames(record), columns: map[string]frame.Column{}}
+		Values: map[string]any{}, axes: axisNames(record), parameters: map[string]frame.Column{},
+		metrics: map[string]frame.Column{}}
 	c.Read, err = s.use(ctx, record.ID, func(f *frame.Frame) error {
 		for _, column := range f.Columns() {
-			c.columns[column.Name] = column
+			switch column.Kind {
+			case "parameter":
+				c.parameters[column.Called()] = column
+			case "metric":
+				c.metrics[column.Called()] = column
+			}
 		}
-		if c.columns[metric].Name == "" {
+		if _, has := c.metrics[metricOf(record, metric)]; !has {
 			return nil
 		}
 		groups, err := f.Groups(ctx, frame.GroupQuery{By: []string{}, Metrics: []string{metric},
@@ -92,7 +97,7 @@ func differing(list []*comparedSweep, parameters map[string]bool) []string {
 	differ := map[string]bool{}
 	for name := range parameters {
 		for _, c := range list {
-			values := valuesIn(c.columns, name)
+			values := valuesIn(c.parameters, name)
 			c.Values[name] = values
 			if fmt.Sprint(values) != fmt.Sprint(list[0].Values[name]) {
 				differ[name] = true
@@ -121,16 +126,24 @@ func sortedNames(set map[string]bool) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(set))...)
 }
 
+// metricOf is what a metric is called that a text names.
+func metricOf(record *sweep.SweepRecord, text string) string {
+	if all := sweep.NamesOf(record).Find(text, sweep.MetricKind); len(all) > 0 {
+		return all[0].Own()
+	}
+	return sweep.Assume(text, sweep.MetricKind).Own()
+}
+
 // goalOf returns the goal of a metric: the sweep's own if its trials compete by it,
 // else the trainer's.
 func goalOf(record *sweep.SweepRecord, name string) string {
+	name = metricOf(record, name)
 	for i := range record.Grids {
 		submission := &record.Grids[i].Submission
 		if choice := submission.Spec.Select; choice.By == name && choice.Goal != "" {
 			return choice.Goal
 		}
-		if m := submission.Description.Metric(name); m != nil && m.Goal != "" &&
-			submission.Description.Parameter(name) == nil {
+		if m := submission.Description.Metric(name); m != nil && m.Goal != "" {
 			return m.Goal
 		}
 	}

@@ -19,11 +19,14 @@ const (
 	mostBands = 12
 )
 
+// durations are the seconds that trials took.
+const durations = "trial.seconds"
+
 // curves answers the curves of one metric of the trials that match a filter: a band for
 // each group, by by=… or by everything but the seed, or for each trial=….
 func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
-	metric, rank := q.text("metric"), q.text("rank")
+	metric, rank := metricOf(record, q.text("metric")), q.text("rank")
 	width := int(min(max(q.number("points", 300), 10), 2000))
 	most := int(min(max(q.number("trials", 200), 1), mostCurves))
 	ask := frame.GroupQuery{Filter: q.filter(), By: q.list("by"),
@@ -32,7 +35,7 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 		ask.Metrics, ask.OrderBy, ask.Descending = []string{rank}, "mean", goalOf(record, rank) == sweep.Maximize
 	}
 	if q.flag("time") {
-		ask.Metrics = append(ask.Metrics, "seconds")
+		ask.Metrics = append(ask.Metrics, durations)
 	}
 	from, until := q.fraction("from", math.Inf(-1)), q.fraction("until", math.Inf(1))
 	var groups *frame.Groups
@@ -60,7 +63,7 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 			switch name {
 			case rank:
 				b.Result = g.Metrics[i]
-			case "seconds":
+			case durations:
 				b.Seconds = g.Metrics[i].Mean
 			}
 		}
@@ -97,8 +100,8 @@ func bandMembers(ctx context.Context, f *frame.Frame, groups *frame.Groups, filt
 	members := map[int64][]int64{}
 	each := max(1, most/max(1, len(groups.Groups)))
 	for _, g := range groups.Groups {
-		group := frame.Filter{States: filter.States, Where: slices.Clone(filter.Where)}
-		for i, name := range groups.By {
+		group := frame.Filter{States: filter.States, Where: slices.Clone(filter.Where), Written: filter.Written}
+		for i, name := range groups.Names {
 			group.Where = append(group.Where, sweep.TrialCondition{Name: name, Operator: "=", Value: g.Values[i]})
 		}
 		chosen, err := f.Sample(ctx, frame.SampleQuery{Filter: group, Top: 1, Limit: each})

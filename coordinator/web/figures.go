@@ -94,10 +94,11 @@ func drawerOf(kind string, q *query) (name string, draw drawer, err error) {
 	options := figure.Options{
 		Kind: kind, Metric: q.text("metric"), X: q.text("x"), Y: q.text("y"), GroupBy: q.list("group-by"),
 		Groups: int(q.number("groups", groups)),
-		LogX:   q.flag("log-x"), LogY: q.flag("log-y"), Top: q.fraction("top", 10), Where: q.filter().Where,
+		LogX:   q.flag("log-x"), LogY: q.flag("log-y"), Top: q.fraction("top", 10),
 		Title: q.text("title"),
 		Width: q.fraction("width", 14), Height: q.fraction("height", 0),
 	}
+	filter := q.filter()
 	if q.text("top") != "" && kind != "parallel" && q.err == nil {
 		q.err = bad(fmt.Errorf("top does not apply to the figure %s, only to parallel", kind))
 	}
@@ -108,7 +109,14 @@ func drawerOf(kind string, q *query) (name string, draw drawer, err error) {
 		return "", nil, bad(err)
 	}
 	return "", func(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord) (*figure.Figure, error) {
-		return figure.Draw(ctx, results, records, options)
+		names := sweep.NamesOf(records...)
+		where, err := conditions(names, filter)
+		if err != nil {
+			return nil, err
+		}
+		named := options.Named(names, len(records))
+		named.Where = where
+		return figure.Draw(ctx, results, records, named)
 	}, nil
 }
 

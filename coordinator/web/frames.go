@@ -183,7 +183,7 @@ func (s *Server) watch(ctx context.Context, reference string) (*watched, error) 
 			return nil, err
 		}
 		if w = s.frames.byID[record.ID]; w == nil {
-			f, err := frame.New(s.options.Dir)
+			f, err := frame.New(s.options.Dir, record)
 			if err != nil {
 				return nil, err
 			}

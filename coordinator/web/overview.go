@@ -41,12 +41,17 @@ type cause struct {
 	Output string `json:"output,omitempty"`
 }
 
-// overview answers what a sweep comes to, by metric=…; the best trial with its values of column=….
+// overview answers what a sweep comes to, by metric=… or else that by which its trials are compared; the best trial
+// with its values of column=….
 func (s *Server) overview(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q, ctx := queryOf(r), r.Context()
 	var found examined
 	read, err := s.useFor(r, q, func(f *frame.Frame) (err error) {
-		found, err = examine(ctx, f, record, q.text("metric"), q.list("column"))
+		metric := q.text("metric")
+		if objective := sweep.MetricKind.Of(objectiveOf(record)); metric == "" && f.Has(objective) {
+			metric = string(objective)
+		}
+		found, err = examine(ctx, f, record, metric, q.list("column"))
 		return err
 	})
 	if err != nil {

@@ -72,8 +72,8 @@ func TestOverview(t *testing.T) {
 		}
 		got = overview{}
 		f.get("sweeps/first/overview", nil, &got)
-		if got.Best != nil || got.Failed != 1 {
-			t.Errorf("without a metric: %+v", got)
+		if got.Best == nil || got.Failed != 1 {
+			t.Errorf("by the sweep's own metric: %+v", got)
 		}
 	})
 }

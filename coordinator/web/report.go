@@ -104,22 +104,26 @@ func (s *Server) Report(ctx context.Context, out io.Writer, reference string) er
 // read fills in what the sweep's columns tell.
 func (r *sweepReport) read(ctx context.Context, f *frame.Frame,
 	record *sweep.SweepRecord) (found examined, important []frame.Importance, err error) {
-	known := map[string]frame.Column{}
+	replicated, measured := false, false
 	for _, c := range f.Columns() {
-		known[c.Name] = c
+		replicated = replicated || c.Kind == "parameter" && c.Name == sweep.SeedParameter && c.Varies
+		measured = measured || c.Kind == "metric" && c.Called() == r.Objective
 	}
-	if known[r.Objective].Kind != "metric" {
+	if !measured {
 		found, err = examine(ctx, f, record, "", nil)
 		return found, nil, err
 	}
 	r.Goal = goalOf(record, r.Objective)
 	names := varied(f, record)
 	shown := names
-	replicated := known[sweep.SeedParameter].Varies
 	if replicated {
 		shown = append(shown[:len(shown):len(shown)], sweep.SeedParameter)
 	}
-	if found, err = examine(ctx, f, record, r.Objective, shown); err != nil || found.best == nil {
+	columns := make([]string, len(shown))
+	for i, own := range shown {
+		columns[i] = string(sweep.ParameterKind.Of(own))
+	}
+	if found, err = examine(ctx, f, record, r.Objective, columns); err != nil || found.best == nil {
 		return found, nil, err
 	}
 	r.Best = &reportedTrial{Index: found.best.Index, Value: shownValue(found.best.Cells[0]),
@@ -187,13 +191,13 @@ func (s *Server) drawReport(ctx context.Context, r *sweepReport, record *sweep.S
 	}
 	list := []figure.Options{{Kind: "curves", Title: "Curves of the four best settings", Groups: 4}}
 	if len(important) > 0 {
-		list = append(list, figure.Options{Kind: "slice", X: important[0].Parameter, Groups: 8, Metric: r.Objective,
-			Title: r.Objective + " over " + important[0].Parameter})
+		list = append(list, figure.Options{Kind: "slice", X: important[0].Own, Groups: 8, Metric: r.Objective,
+			Title: r.Objective + " over " + important[0].Own})
 	}
 	if len(important) > 1 && mapped(important[0]) && mapped(important[1]) {
-		list = append(list, figure.Options{Kind: "heatmap", X: important[0].Parameter, Y: important[1].Parameter,
+		list = append(list, figure.Options{Kind: "heatmap", X: important[0].Own, Y: important[1].Own,
 			Metric: r.Objective, Groups: 8,
-			Title: fmt.Sprintf("%s over %s and %s", r.Objective, important[0].Parameter, important[1].Parameter)})
+			Title: fmt.Sprintf("%s over %s and %s", r.Objective, important[0].Own, important[1].Own)})
 	}
 	for _, options := range list {
 		options.Width, options.Top = 18, 10

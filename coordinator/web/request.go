@@ -75,63 +75,42 @@ func parsed[T any](q *query, name string, otherwise T, expected string, parse fu
 
 // filter reads which trials are meant: state=…, where=NAME OPERATOR VALUE, each any
 // number of times.
-func (q *query) filter() (f frame.Filter) {
-	states, where, err := parseFilter(q.list("state"), q.list("where"))
+func (q *query) filter() frame.Filter {
+	f, err := parseFilter(q.list("state"), q.list("where"))
 	if err != nil && q.err == nil {
 		q.err = bad(err)
 	}
-	return frame.Filter{States: states, Where: where}
+	return f
 }
 
 // mostConditions bounds a filter.
 const mostConditions = 50
 
-func parseFilter(states, where []string) (list []frame.State, conditions []sweep.TrialCondition, err error) {
+func parseFilter(states, where []string) (f frame.Filter, err error) {
 	for _, name := range states {
 		at := slices.Index(frame.StateNames[:], name)
 		if at <= 0 {
-			return nil, nil, fmt.Errorf("state=%.40q: expected one of %s", name,
-				strings.Join(frame.StateNames[1:], ", "))
+			return f, fmt.Errorf("state=%.40q: expected one of %s", name, strings.Join(frame.StateNames[1:], ", "))
 		}
-		list = append(list, frame.State(at))
+		f.States = append(f.States, frame.State(at))
 	}
 	if len(where) > mostConditions {
-		return nil, nil, fmt.Errorf("more than %d conditions", mostConditions)
+		return f, fmt.Errorf("more than %d conditions", mostConditions)
 	}
-	for _, text := range where {
-		c, err := parseCondition(text)
-		if err != nil {
-			return nil, nil, err
-		}
-		conditions = append(conditions, c)
-	}
-	return list, conditions, nil
+	f.Written = where
+	return f, nil
 }
 
-// parseCondition reads NAME OPERATOR VALUE; a value that is JSON is taken as that,
-// anything else as text.
-func parseCondition(text string) (sweep.TrialCondition, error) {
-	at := strings.IndexAny(text, "=!<>")
-	if at <= 0 {
-		return sweep.TrialCondition{},
-			fmt.Errorf("where=%.100q: expected NAME=VALUE, with one of = != < <= > >=", text)
+// conditions reads the conditions of a filter about sweeps with these names.
+func conditions(names *sweep.Names, f frame.Filter) (list []sweep.TrialCondition, err error) {
+	for _, text := range f.Written {
+		c, _, err := names.Condition(text)
+		if err != nil {
+			return nil, bad(fmt.Errorf("where=%w", err))
+		}
+		list = append(list, c)
 	}
-	operator := text[at : at+1]
-	if at+1 < len(text) && text[at+1] == '=' {
-		operator = text[at : at+2]
-	}
-	word := strings.TrimSpace(text[at+len(operator):])
-	switch operator {
-	case "!":
-		return sweep.TrialCondition{}, fmt.Errorf("where=%.100q: the operator is != and not ! alone", text)
-	case "==":
-		operator = "="
-	}
-	value, err := sweep.DecodeValue([]byte(word))
-	if err != nil {
-		value = word
-	}
-	return sweep.TrialCondition{Name: strings.TrimSpace(text[:at]), Operator: operator, Value: value}, nil
+	return list, nil
 }
 
 // trialOf returns the trial of a sweep whose index the address has.

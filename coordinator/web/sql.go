@@ -18,14 +18,25 @@ import (
 func (s *Server) sql(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
 	filter := q.filter()
+	asked := q.list("column")
+	by := cmp.Or(q.text("sort"), string(sweep.FieldKind.Of("index")))
+	var names []sweep.Name
+	var where []sweep.TrialCondition
+	_, err := s.useFor(r, q, func(f *frame.Frame) (err error) {
+		names, where, err = f.Resolve(append(slices.Clone(asked), by), filter.Written)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	d := dialect{postgres: s.options.Postgres, sweep: record}
 	columns := []string{"trial_index", "state", "diverged"}
-	for _, name := range q.list("column") {
-		if name != "index" && name != "state" {
-			columns = append(columns, d.value(name)+" AS "+quoteName(name))
+	for i, name := range names[:len(asked)] {
+		if name != "trial.index" && name != "trial.state" {
+			columns = append(columns, d.value(name)+" AS "+quoteName(asked[i]))
 		}
 	}
-	text := "SELECT " + strings.Join(columns, ",\n       ") + "\nFROM results" + d.join(q, filter) +
+	text := "SELECT " + strings.Join(columns, ",\n       ") + "\nFROM results" + d.join(names, where) +
 		"\nWHERE results.sweep_id = " + quoteText(record.ID)
 	if len(filter.States) > 0 {
 		var parts []string
@@ -34,7 +45,7 @@ func (s *Server) sql(r *http.Request, record *sweep.SweepRecord) (any, error) {
 		}
 		text += "\n  AND (" + strings.Join(parts, " OR ") + ")"
 	}
-	for _, c := range filter.Where {
+	for _, c := range where {
 		text += "\n  AND " + d.condition(c)
 	}
 	direction := ""
@@ -42,8 +53,8 @@ func (s *Server) sql(r *http.Request, record *sweep.SweepRecord) (any, error) {
 		direction = " DESC"
 	}
 	order := "trial_index" + direction
-	if by := q.text("sort"); by != "" && by != "index" {
-		order = d.order(by) + direction + " NULLS LAST, trial_index"
+	if by := names[len(asked)]; by != "trial.index" {
+		order = d.order(by, direction) + ", trial_index"
 	}
 	text += "\nORDER BY " + order
 	limit, offset := q.number("limit", 0), q.number("offset", 0)
@@ -73,9 +84,9 @@ type dialect struct {
 	sweep    *sweep.SweepRecord
 }
 
-// figures are the columns of the view results that are no parameters or metrics.
+// figures are the columns of the view results that are no parameters or metrics, by their names in a frame.
 var figures = map[string]string{
-	"index": "trial_index", "state": "state", "executions": "executions",
+	"index": "trial_index", "state": "CASE WHEN diverged THEN 'diverged' ELSE state END", "executions": "executions",
 	// 0 stands for unknown
 	"seconds": "nullif(seconds, 0)", "best_epoch": "nullif(best_epoch, 0)",
 	"parameter_count": "nullif(parameter_count, 0)",
@@ -84,42 +95,100 @@ var figures = map[string]string{
 // labels are the columns of the view notes, by their names in a frame.
 var labels = map[string]string{"run_name": "run_name", "run_group": "run_group", sweep.TagColumn: "tags"}
 
-// figure is the column that a name means unless it means a parameter or metric.
-func (d dialect) figure(name string) (column string, ok bool) {
-	if column, ok := figures[name]; ok {
-		return column, true
+// The kinds of values.
+const (
+	numbers  = "number"
+	texts    = "text"
+	booleans = "boolean"
+	others   = "json"
+)
+
+// kindOf is the kind of all values of a name, empty if they may be of several.
+func (d dialect) kindOf(name sweep.Name) (kind string) {
+	switch of, own := name.Parts(); {
+	case of == sweep.MetricKind:
+		return numbers
+	case of == sweep.FieldKind && (labels[own] != "" || own == "state"):
+		return texts
+	case of == sweep.FieldKind:
+		return numbers
 	}
-	return "nullif(n." + labels[name] + ", '')", d.isLabel(name)
+	add := func(one string) bool {
+		if kind == "" {
+			kind = one
+		}
+		return kind == one
+	}
+	for i := range d.sweep.Grids {
+		submission := &d.sweep.Grids[i].Submission
+		if p := submission.Description.Parameter(name.Own()); p != nil && !add(schemaKinds[p.Type]) {
+			return ""
+		}
+		for _, axis := range submission.Spec.Axes {
+			for _, p := range axis.Parameters {
+				if p.Name != name.Own() {
+					continue
+				}
+				if p.Values.List == nil && !add(numbers) {
+					return ""
+				}
+				for _, value := range p.Values.List {
+					if value != nil && !add(kindOfValue(value)) {
+						return ""
+					}
+				}
+			}
+		}
+	}
+	return kind
 }
 
-// isLabel reports whether a name means one of the labels, and not a parameter.
-func (d dialect) isLabel(name string) bool {
-	return labels[name] != "" && !slices.Contains(axisNames(d.sweep), name) &&
-		!slices.ContainsFunc(d.sweep.Grids, func(g sweep.GridRecord) bool {
-			return g.Submission.Description.Parameter(name) != nil
-		})
+// schemaKinds are the kinds of values of parameters that trainers describe; none of those that may have any.
+var schemaKinds = map[sweep.ParameterType]string{sweep.IntegerType: numbers, sweep.NumberType: numbers,
+	sweep.BooleanType: booleans, sweep.StringType: texts}
+
+func kindOfValue(value any) string {
+	switch value.(type) {
+	case int64, float64:
+		return numbers
+	case string:
+		return texts
+	case bool:
+		return booleans
+	}
+	return others
 }
+
+// isLabel reports whether a name is one of the labels.
+func isLabel(name sweep.Name) bool { return name.Is(sweep.FieldKind) && labels[name.Own()] != "" }
 
 // join adds the labels to the trials, if a query needs them.
-func (d dialect) join(q *query, filter frame.Filter) string {
-	names := append(slices.Clone(q.list("column")), q.text("sort"))
-	for _, c := range filter.Where {
-		names = append(names, c.Name)
-	}
-	if !slices.ContainsFunc(names, d.isLabel) {
+func (d dialect) join(names []sweep.Name, where []sweep.TrialCondition) string {
+	if !slices.ContainsFunc(names, isLabel) &&
+		!slices.ContainsFunc(where, func(c sweep.TrialCondition) bool { return isLabel(c.Name) }) {
 		return ""
 	}
 	return "\nLEFT JOIN (SELECT * FROM notes WHERE sweep_id = " + quoteText(d.sweep.ID) +
 		" AND trial_index IS NOT NULL) AS n USING (trial_index)"
 }
 
-// value is the value of a parameter, or of a metric where there is no such parameter.
-func (d dialect) value(name string) string {
-	if column, ok := d.figure(name); ok {
-		return column
+// object is the column of the view results that has a parameter or a metric in its JSON.
+func object(name sweep.Name) string {
+	if name.Is(sweep.MetricKind) {
+		return "summary"
 	}
-	path := d.path(name)
-	return "coalesce(parameters ->> " + path + ", summary ->> " + path + ")"
+	return "parameters"
+}
+
+// value is the value of a name.
+func (d dialect) value(name sweep.Name) string {
+	switch own := name.Own(); {
+	case isLabel(name):
+		return "nullif(n." + labels[own] + ", '')"
+	case name.Is(sweep.FieldKind):
+		return figures[own]
+	}
+	return object(name) + " ->> " + d.path(name.Own())
 }
 
 func (d dialect) path(name string) string {
@@ -130,29 +199,70 @@ func (d dialect) path(name string) string {
 	return quoteText("$." + string(label))
 }
 
-// number is a value as a number, NULL if it is none.
-func (d dialect) number(name string) string {
-	if column, ok := d.figure(name); ok {
-		return column
-	}
-	form := "(CASE WHEN coalesce(json_type(parameters, %[1]s), json_type(summary, %[1]s)) IN ('integer', 'real') " +
-		"THEN %[2]s END)"
+// jsonTypes are the types of JSON of a kind of values, in Postgres and in SQLite.
+var jsonTypes = map[string][2]string{numbers: {"'number'", "'integer', 'real'"}, texts: {"'string'", "'text'"},
+	booleans: {"'boolean'", "'true', 'false'"}, others: {"'array', 'object'", "'array', 'object'"}}
+
+// typeOf is the type that JSON has of a parameter or a metric.
+func (d dialect) typeOf(name sweep.Name) string {
 	if d.postgres {
-		form = "(CASE WHEN coalesce(json_typeof(parameters -> %[1]s), json_typeof(summary -> %[1]s)) = 'number' " +
-			"THEN CAST(%[2]s AS double precision) END)"
+		return "json_typeof(" + object(name) + " -> " + d.path(name.Own()) + ")"
 	}
-	return fmt.Sprintf(form, d.path(name), d.value(name))
+	return "json_type(" + object(name) + ", " + d.path(name.Own()) + ")"
 }
 
-// order is what a list is sorted by: SQLite sorts numbers before texts by itself.
-func (d dialect) order(name string) string {
+// typed is the value of a name if it is of a kind, else NULL. Of text it compares by code point.
+func (d dialect) typed(name sweep.Name, kind string) string {
+	value, own := d.value(name), d.kindOf(name)
 	switch {
-	case !d.postgres:
-		return d.value(name)
-	case d.isLabel(name):
-		return d.value(name) + ` COLLATE "C"`
+	case name.Is(sweep.FieldKind) && kind != own:
+		return "NULL"
+	case name.Is(sweep.FieldKind), own == texts && kind == texts:
+	default:
+		number := "numeric"
+		if own == numbers && name.Is(sweep.MetricKind) {
+			number = "double precision"
+		}
+		switch {
+		case kind == others:
+			value = object(name) + " -> " + d.path(name.Own())
+			if d.postgres {
+				value = "CAST(" + value + " AS text)"
+			}
+		case d.postgres && kind == numbers:
+			value = "CAST(" + value + " AS " + number + ")"
+		case d.postgres && kind == booleans:
+			value = "CAST(" + value + " AS boolean)"
+		}
+		types := jsonTypes[kind][1]
+		if d.postgres {
+			types = jsonTypes[kind][0]
+		}
+		value = "(CASE WHEN " + d.typeOf(name) + " IN (" + types + ") THEN " + value + " END)"
 	}
-	return d.number(name)
+	if d.postgres && (kind == texts || kind == others) {
+		value = "(" + value + `) COLLATE "C"`
+	}
+	return value
+}
+
+// order is what a list is sorted by: numbers before truth values and texts, what is missing last.
+func (d dialect) order(name sweep.Name, direction string) string {
+	kind, last := d.kindOf(name), direction+" NULLS LAST"
+	switch {
+	case kind == numbers && !d.postgres, kind == booleans && !d.postgres:
+		return d.value(name) + last
+	case kind == numbers, kind == texts:
+		return d.typed(name, kind) + last
+	}
+	value := d.value(name)
+	if !d.postgres { // which has 1 and 0 for true and false
+		value = "CASE " + d.typeOf(name) + " WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE " + value + " END"
+	} else {
+		value = "(" + value + `) COLLATE "C"`
+	}
+	return "(" + d.typed(name, numbers) + " IS NULL)" + direction + ", " + d.typed(name, numbers) + last + ", " +
+		value + direction
 }
 
 // tagged is the condition that a trial has a tag, or has it not.
@@ -163,11 +273,12 @@ func (d dialect) tagged(tag string, wanted bool) string {
 }
 
 func (d dialect) condition(c sweep.TrialCondition) string {
-	if c.Name == sweep.TagColumn && d.isLabel(c.Name) {
+	if isLabel(c.Name) && c.Name.Own() == sweep.TagColumn {
 		if tag, wanted, err := c.Tag(); err == nil {
 			return d.tagged(tag, wanted)
 		}
 	}
+	kind := numbers
 	var literal string
 	switch v := c.Value.(type) {
 	case nil:
@@ -175,34 +286,25 @@ func (d dialect) condition(c sweep.TrialCondition) string {
 			return d.value(c.Name) + " IS NULL"
 		}
 		return d.value(c.Name) + " IS NOT NULL"
-	case int64, float64:
-		text := fmt.Sprint(v)
-		if f, ok := v.(float64); ok {
-			text = strconv.FormatFloat(f, 'g', -1, 64)
-		}
-		if c.Operator == "!=" {
-			return "coalesce(" + d.number(c.Name) + " <> " + text + ", " + d.value(c.Name) + " IS NOT NULL)"
-		}
-		return d.number(c.Name) + " " + c.Operator + " " + text
+	case int64:
+		literal = strconv.FormatInt(v, 10)
+	case float64:
+		literal = strconv.FormatFloat(v, 'g', -1, 64)
 	case bool:
-		literal = quoteText(fmt.Sprint(v))
-		if !d.postgres {
-			literal = map[bool]string{true: "1", false: "0"}[v]
-		}
+		kind, literal = booleans, map[bool]string{true: "TRUE", false: "FALSE"}[v]
 	case string:
-		literal = quoteText(v)
+		kind, literal = texts, quoteText(v)
 	default:
 		text, err := sweep.CanonicalJSON(v)
 		if err != nil {
 			return "FALSE"
 		}
-		literal = quoteText(string(text))
+		kind, literal = others, quoteText(string(text))
 	}
-	operator := c.Operator
-	if operator == "!=" {
-		operator = "<>"
+	if c.Operator == "!=" { // so is a value of another kind, and a missing one is not
+		return "coalesce(" + d.typed(c.Name, kind) + " <> " + literal + ", " + d.value(c.Name) + " IS NOT NULL)"
 	}
-	return d.value(c.Name) + " " + operator + " " + literal
+	return d.typed(c.Name, kind) + " " + c.Operator + " " + literal
 }
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -229,7 +229,9 @@ func categorical(records []*sweep.SweepRecord, where []sweep.TrialCondition) (na
 			for _, axis := range record.Grids[i].Submission.Spec.Axes {
 				for _, p := range axis.Parameters {
 					if p.Values.Len() < 2 || slices.Contains(names, p.Name) ||
-						slices.ContainsFunc(where, func(c sweep.TrialCondition) bool { return c.Name == p.Name }) {
+						slices.ContainsFunc(where, func(c sweep.TrialCondition) bool {
+							return c.Name.Own() == p.Name && !c.Name.Is(sweep.MetricKind)
+						}) {
 						continue
 					}
 					if _, text := p.Values.At(0).(string); text {

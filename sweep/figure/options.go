@@ -94,6 +94,32 @@ func (o *Options) Check() error {
 	return nil
 }
 
+// Named returns the options with what is called in them by any names of so many sweeps called by its own.
+func (o Options) Named(names *sweep.Names, sweeps int) Options {
+	if sweeps > 1 {
+		names.AddParameter(SweepColumn, false)
+	}
+	called := func(text string, kind sweep.NameKind) string {
+		if text == "" {
+			return ""
+		}
+		if all := names.Find(text, kind); len(all) > 0 {
+			return all[0].Own()
+		}
+		return sweep.Assume(text, kind).Own()
+	}
+	x := sweep.ParameterKind
+	if o.Kind == "curves" {
+		x = sweep.MetricKind
+	}
+	o.Metric, o.X, o.Y = called(o.Metric, sweep.MetricKind), called(o.X, x), called(o.Y, sweep.ParameterKind)
+	o.GroupBy = slices.Clone(o.GroupBy)
+	for i, text := range o.GroupBy {
+		o.GroupBy[i] = called(text, sweep.ParameterKind)
+	}
+	return o
+}
+
 // Draw makes a figure of the results of sweeps, whose records have their
 // submissions. Without anything to draw its error is ErrNothing, and what is asked for
 // wrongly is an *OptionError.

@@ -52,7 +52,7 @@ func (p *Page) panels(records []*sweep.SweepRecord) (list []Options, sparse []bo
 					one := o
 					one.Title = strings.ReplaceAll(o.Title, "{"+name+"}", p.write(valueText(value)))
 					one.Where = append(slices.Clone(o.Where),
-						sweep.TrialCondition{Name: name, Operator: "=", Value: value})
+						sweep.TrialCondition{Name: sweep.ParameterKind.Of(name), Operator: "=", Value: value})
 					more = append(more, one)
 				}
 			}

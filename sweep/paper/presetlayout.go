@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sweep/sweep"
 	"sweep/sweep/figure"
@@ -123,13 +122,13 @@ func (p *presetPanel) panel() figure.Panel {
 	o := figure.Options{Title: p.Title, Kind: cmp.Or(p.Kind, "curves"), Metric: p.Metric, X: p.X, Y: p.Y,
 		XLabel: p.XLabel, YLabel: p.YLabel, GroupBy: p.GroupBy, LogX: p.LogX, LogY: p.LogY}
 	for name, value := range normal(p.Where) {
-		o.Where = append(o.Where, sweep.TrialCondition{Name: name, Operator: "=", Value: value})
+		o.Where = append(o.Where, sweep.TrialCondition{Name: sweep.Name(name), Operator: "=", Value: value})
 	}
 	for name, ends := range p.Between {
-		o.Where = append(o.Where, sweep.TrialCondition{Name: name, Operator: ">=", Value: ends[0]},
-			sweep.TrialCondition{Name: name, Operator: "<=", Value: ends[1]})
+		o.Where = append(o.Where, sweep.TrialCondition{Name: sweep.Name(name), Operator: ">=", Value: ends[0]},
+			sweep.TrialCondition{Name: sweep.Name(name), Operator: "<=", Value: ends[1]})
 	}
-	slices.SortStableFunc(o.Where, func(a, b sweep.TrialCondition) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(o.Where, func(a, b sweep.TrialCondition) int { return cmp.Compare(a.Name, b.Name) })
 	for _, line := range p.Lines {
 		o.References = append(o.References, figure.Reference(line))
 	}

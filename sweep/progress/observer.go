@@ -393,8 +393,9 @@ func (o *Observer) lookAtBest(ctx context.Context) (pause time.Duration) {
 	var leaders []Best
 	varied := Varied(o.record)
 	err := o.store.Trials(ctx, sweep.TrialQuery{
-		Sweeps: []string{o.record.ID}, Best: true, OrderBy: choice.By, Descending: choice.Goal == sweep.Maximize,
-		Limit: mostBest,
+		Sweeps: []string{o.record.ID}, Best: true, OrderBy: sweep.MetricKind.Of(choice.By),
+		Descending: choice.Goal == sweep.Maximize,
+		Limit:      mostBest,
 	}, func(t *sweep.TrialRecord) error {
 		if value, ok := t.Result.Summary[choice.By]; ok {
 			leaders = append(leaders, Best{Label(t.Parameters, choice.Group, varied), t.Index, value})

@@ -100,7 +100,7 @@ func (m *model) askTrials() question {
 		}
 		query := sweep.TrialQuery{Sweeps: []string{id}, States: filters[filter], After: after, Limit: room + 1}
 		if c := choice(record); byMetric && c.By != "" {
-			query.OrderBy, query.Descending = c.By, c.Goal == sweep.Maximize
+			query.OrderBy, query.Descending = sweep.MetricKind.Of(c.By), c.Goal == sweep.Maximize
 		}
 		var trials []*sweep.TrialRecord
 		err = store.Trials(ctx, query, func(t *sweep.TrialRecord) error {

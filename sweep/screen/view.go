@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -227,15 +228,14 @@ func (m *model) trialsView() (head, body []string) {
 	}
 	head = append(head, faint(m.cut(fmt.Sprintf("%s, %s, page %d", shown, words, len(m.starts)+1))))
 	varied := progress.Varied(m.sweep)
-	header := append([]string{"INDEX", "STATE"}, varied...)
+	names, labels := sweep.NamesOf(m.sweep), []string{}
+	for _, name := range varied {
+		labels = append(labels, names.Label(sweep.ParameterKind.Of(name)))
+	}
 	if by != "" {
-		header = append(header, by)
+		labels = append(labels, names.Label(sweep.MetricKind.Of(by)))
 	}
-	header = append(header, "TIME")
-	for i := range header {
-		header[i] = strings.ToUpper(header[i])
-	}
-	rows := [][]string{header}
+	rows := [][]string{slices.Concat([]string{"INDEX", "STATE"}, sweep.Headings(labels), []string{"TIME"})}
 	for _, t := range m.trials {
 		row := []string{fmt.Sprint(t.Index), stateWord(t)}
 		for _, name := range varied {

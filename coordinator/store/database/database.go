@@ -116,10 +116,16 @@ type Dialect struct {
 	Collation string
 	// Selection is run before a query over any trials, if it is not empty.
 	Selection string
-	// Member describes the value of a name in a trial's parameters or, if it has
-	// no such parameter, in its summary. key is the name's placeholder.
-	Member func(key string) Member
+	// Member describes the value of a name in the first of some objects that has it: Parameters, Summary. key is
+	// the name's placeholder.
+	Member func(key string, objects []string) Member
 }
+
+// The objects of a trial that have members.
+const (
+	Parameters = "t.parameters"
+	Summary    = "o.summary"
+)
 
 // Member are expressions for a value of JSON, over trials t and outcomes o.
 type Member struct {

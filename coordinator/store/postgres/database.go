@@ -129,7 +129,7 @@ var dialect = database.Dialect{
 
 // member extracts a value once a row, wherever it is used: OFFSET 0 keeps
 // Postgres from doing so anew. Texts compare by code point, as in SQLite.
-func member(key string) database.Member {
+func member(key string, objects []string) database.Member {
 	name := "m" + strings.TrimPrefix(key, "$")
 	value := name + ".value"
 	kind := "json_typeof(" + value + ")"
@@ -138,8 +138,8 @@ func member(key string) database.Member {
 		return "CASE WHEN " + kind + " IN (" + kinds + ") THEN " + plain + "::" + kindOf + " END"
 	}
 	return database.Member{
-		Join: fmt.Sprintf("CROSS JOIN LATERAL (SELECT coalesce(t.parameters -> %[1]s::text, o.summary -> "+
-			"%[1]s::text) AS value OFFSET 0) AS %s", key, name),
+		Join: fmt.Sprintf("CROSS JOIN LATERAL (SELECT coalesce(%s) AS value OFFSET 0) AS %s",
+			strings.Join(objects, " -> "+key+"::text, ")+" -> "+key+"::text", name),
 		Present: "coalesce(" + kind + ", 'null') <> 'null'",
 		Typed: map[string]string{
 			"number": of("'number'", "numeric"), "text": of("'string'", "text"), "boolean": of("'boolean'", "boolean"),

@@ -186,14 +186,16 @@ var dialect = database.Dialect{
 }
 
 // member reads a value with SQLite's JSON functions.
-func member(key string) database.Member {
+func member(key string, objects []string) database.Member {
 	// Names are quoted as JSON quotes them; json_quote of a text does.
 	path := "('$.' || json_quote(" + key + "))"
-	has := "json_type(t.parameters, " + path + ") IS NOT NULL"
-	value := "CASE WHEN " + has + " THEN json_extract(t.parameters, " + path + ") ELSE json_extract(o.summary, " +
-		path + ") END"
-	kind := "CASE WHEN " + has + " THEN json_type(t.parameters, " + path + ") ELSE json_type(o.summary, " +
-		path + ") END"
+	last := len(objects) - 1
+	value, kind := "json_extract("+objects[last]+", "+path+")", "json_type("+objects[last]+", "+path+")"
+	for _, object := range objects[:last] {
+		has := "CASE WHEN json_type(" + object + ", " + path + ") IS NOT NULL THEN "
+		value = has + "json_extract(" + object + ", " + path + ") ELSE " + value + " END"
+		kind = has + "json_type(" + object + ", " + path + ") ELSE " + kind + " END"
+	}
 	of := func(kinds string) string { return "CASE WHEN (" + kind + ") IN (" + kinds + ") THEN " + value + " END" }
 	return database.Member{
 		Present: "(" + value + ") IS NOT NULL",

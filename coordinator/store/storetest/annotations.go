@@ -130,7 +130,7 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 			{"run_name", "=", "run-2", []int64{2}}, {"notes", "=", "n", []int64{4}}, {"run_group", "=", "x", nil},
 		} {
 			var got []int64
-			query := sweep.TrialQuery{Sweeps: []string{"s1"}, Where: []sweep.TrialCondition{{Name: test.name,
+			query := sweep.TrialQuery{Sweeps: []string{"s1"}, Where: []sweep.TrialCondition{{Name: sweep.Name(test.name),
 				Operator: test.operator, Value: test.value}}}
 			f.must(f.Trials(f.ctx, query, func(r *sweep.TrialRecord) error {
 				got = append(got, r.Index)

@@ -79,15 +79,15 @@ func testMetrics(t *testing.T, open func(t *testing.T) sweep.Store) {
 			}
 		}
 		want := strings.Join(strings.Fields(strings.Join(rising, " ")), " ")
-		if got := list(sweep.TrialQuery{OrderBy: name}); got != want+" "+without {
+		if got := list(sweep.TrialQuery{OrderBy: sweep.MetricKind.Of(name)}); got != want+" "+without {
 			t.Errorf("by %s: %s, want %s %s", name, got, want, without)
 		}
 		first := strings.Fields(want)
-		if got := list(sweep.TrialQuery{OrderBy: name, Limit: 1, After: new(trialID("s1", int64(first[0][0]-'0')))}); got != first[1] {
+		if got := list(sweep.TrialQuery{OrderBy: sweep.MetricKind.Of(name), Limit: 1, After: new(trialID("s1", int64(first[0][0]-'0')))}); got != first[1] {
 			t.Errorf("by %s after %s: %s, want %s", name, first[0], got, first[1])
 		}
-		if got := list(sweep.TrialQuery{OrderBy: name,
-			Where: []sweep.TrialCondition{{Name: name, Operator: ">=", Value: 0}}}); got != want {
+		if got := list(sweep.TrialQuery{OrderBy: sweep.MetricKind.Of(name),
+			Where: []sweep.TrialCondition{{Name: sweep.Name(name), Operator: ">=", Value: 0}}}); got != want {
 			t.Errorf("by %s, those that have it: %s, want %s", name, got, want)
 		}
 	}

@@ -53,12 +53,12 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 	where := func(conditions ...any) sweep.TrialQuery {
 		q := sweep.TrialQuery{Sweeps: []string{"s1"}}
 		for i := 0; i < len(conditions); i += 3 {
-			q.Where = append(q.Where, sweep.TrialCondition{Name: conditions[i].(string),
+			q.Where = append(q.Where, sweep.TrialCondition{Name: sweep.Name(conditions[i].(string)),
 				Operator: conditions[i+1].(string), Value: conditions[i+2]})
 		}
 		return q
 	}
-	order := func(by string, descending bool, limit int) sweep.TrialQuery {
+	order := func(by sweep.Name, descending bool, limit int) sweep.TrialQuery {
 		return sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: by, Descending: descending, Limit: limit}
 	}
 	for _, test := range []struct {
@@ -146,7 +146,7 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 	}
 
 	// A list in pages is the whole list, in any order.
-	for _, by := range []string{"", "validation_loss", "test_accuracy", "seconds", "state", "worker", "diverged", "lr",
+	for _, by := range []sweep.Name{"", "validation_loss", "test_accuracy", "seconds", "state", "worker", "diverged", "lr",
 		"both", "model", "nil"} {
 		for _, descending := range []bool{false, true} {
 			for _, states := range [][]sweep.State{nil, {sweep.Completed, sweep.Failed}} {
@@ -175,7 +175,7 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	}
 	missing := trialID("s1", 1000)
-	for _, by := range []string{"", "validation_loss", "lr"} {
+	for _, by := range []sweep.Name{"", "validation_loss", "lr"} {
 		err := f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: by, After: &missing},
 			func(*sweep.TrialRecord) error { return nil })
 		wantError(t, err, sweep.ErrNotFound)

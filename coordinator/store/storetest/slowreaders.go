@@ -166,7 +166,7 @@ func testLongLists(t *testing.T, open func(t *testing.T) sweep.Store) {
 	for _, query := range []sweep.TrialQuery{{}, {OrderBy: "validation_loss"}, {OrderBy: "lr"}} {
 		last := trialID("s1", points-1)
 		f.mark([]sweep.TrialID{last})
-		execution, seen := "last by "+query.OrderBy, ""
+		execution, seen := "last by "+string(query.OrderBy), ""
 		f.must(f.Trials(f.ctx, query, func(r *sweep.TrialRecord) error {
 			if seen == "" { // another works on while the first trial is taken
 				f.record(f.started(last, execution))

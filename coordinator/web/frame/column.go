@@ -1,12 +1,15 @@
 package frame
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
 	"os"
 	"slices"
 	"strings"
+
+	"sweep/sweep"
 )
 
 // Values have 64 bits. A number is stored as its double precision, anything else as a
@@ -41,9 +44,12 @@ type entry struct {
 
 // column is a parameter, a metric or a figure of all trials.
 type column struct {
-	name, kind string
-	// label says that it has what people and programs call a trial, unless a parameter has its name.
+	name string
+	kind sweep.NameKind
+	// label says that it has what people and programs call a trial.
 	label bool
+	// numeric says that a parameter has numbers.
+	numeric bool
 	// virtual makes the values that are not stored.
 	virtual func(row int64, s State) uint64
 	// file has the values once they differ; until then all are constant, which seen says is set.
@@ -65,6 +71,9 @@ type column struct {
 	// interned is the loader's own.
 	interned map[string]uint64
 }
+
+// id is the name of the column with its kind.
+func (c *column) id() sweep.Name { return c.kind.Of(c.name) }
 
 // decode returns a value as JSON has it; nil if it is missing.
 func (c *column) decode(value uint64) any {
@@ -135,7 +144,10 @@ func (c *column) order() func(value uint64) (class int8, key float64) {
 
 // Column describes a column.
 type Column struct {
+	// Name is how the column is called, with its kind where that does not say which is meant; Own is what it is
+	// called without, if that is another name.
 	Name string `json:"name"`
+	Own  string `json:"own,omitempty"`
 	// Kind is parameter, metric or figure.
 	Kind string `json:"kind"`
 	// Varies says that there are several values, or that some trials have none.
@@ -151,6 +163,13 @@ type Column struct {
 	Missing bool `json:"missing"`
 }
 
+// Called is what the column is called, without its kind.
+func (c *Column) Called() string { return cmp.Or(c.Own, c.Name) }
+
+// kindTexts are the kinds of columns as answers have them.
+var kindTexts = map[sweep.NameKind]string{sweep.FieldKind: "figure", sweep.ParameterKind: "parameter",
+	sweep.MetricKind: "metric"}
+
 // fewValues bounds the values that a Column lists.
 const fewValues = 50
 
@@ -160,8 +179,11 @@ func (f *Frame) Columns() []Column {
 	defer f.mu.RUnlock()
 	list := make([]Column, 0, len(f.columns))
 	for _, c := range f.columns {
-		d := Column{Name: c.name, Kind: c.kind, Distinct: len(c.distinct), Missing: c.missing, Varies: c.file != nil ||
-			c.virtual != nil}
+		d := Column{Name: f.names.Label(c.id()), Kind: kindTexts[c.kind], Distinct: len(c.distinct),
+			Missing: c.missing, Varies: c.file != nil || c.virtual != nil}
+		if d.Name != c.name {
+			d.Own = c.name
+		}
 		if c.many {
 			d.Distinct = -1
 		}
@@ -175,7 +197,7 @@ func (f *Frame) Columns() []Column {
 		}
 		list = append(list, d)
 	}
-	kinds := []string{"figure", "parameter", "metric"}
+	kinds := []string{kindTexts[sweep.FieldKind], kindTexts[sweep.ParameterKind], kindTexts[sweep.MetricKind]}
 	slices.SortStableFunc(list, func(a, b Column) int {
 		if k := slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind); k != 0 || a.Kind == "figure" {
 			return k

@@ -17,10 +17,14 @@ import (
 type Filter struct {
 	States []State
 	Where  []sweep.TrialCondition
+	// Written are further conditions, as people write them.
+	Written []string
 }
 
 // filter is a Filter over the columns of a frame; tests are those of the columns' values.
 type filter struct {
+	// where are the conditions, with the names of their columns.
+	where   []sweep.TrialCondition
 	states  [states]bool
 	columns []*column
 	tests   []func(value uint64) bool
@@ -31,8 +35,16 @@ func (f *Frame) compile(q Filter) (*filter, error) {
 	for s := Pending; s < states; s++ {
 		compiled.states[s] = len(q.States) == 0 || slices.Contains(q.States, s)
 	}
-	for _, condition := range q.Where {
-		c, err := f.column(condition.Name)
+	where := q.Where
+	for _, text := range q.Written {
+		condition, _, err := f.names.Condition(text)
+		if err != nil {
+			return nil, fmt.Errorf("where=%w", err)
+		}
+		where = append(where[:len(where):len(where)], condition)
+	}
+	for _, condition := range where {
+		c, err := f.conditioned(condition.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -40,10 +52,23 @@ func (f *Frame) compile(q Filter) (*filter, error) {
 		if err != nil {
 			return nil, err
 		}
+		condition.Name = c.id()
+		compiled.where = append(compiled.where, condition)
 		compiled.columns = append(compiled.columns, c)
 		compiled.tests = append(compiled.tests, test)
 	}
 	return compiled, nil
+}
+
+// conditioned finds the column of a condition.
+func (f *Frame) conditioned(name sweep.Name) (*column, error) {
+	if c := f.byName[name]; c != nil {
+		return c, nil
+	}
+	if kind, own := name.Parts(); kind != "" {
+		return nil, &UnknownError{Name: own}
+	}
+	return f.column(string(name), sweep.ParameterKind)
 }
 
 // operators has for each operator whether it accepts a value below, equal to, and above the
@@ -60,7 +85,7 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 	if _, written := want.(json.RawMessage); !written {
 		var err error
 		if want, err = sweep.Normalize(want); err != nil {
-			return nil, fmt.Errorf("condition on %s: %w", condition.Name, err)
+			return nil, fmt.Errorf("condition on %s: %w", c.name, err)
 		}
 	}
 	if c.label && c.name == sweep.TagColumn && want != nil {
@@ -70,7 +95,7 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 	accepts, ok := operators[condition.Operator]
 	if !ok {
 		return nil, fmt.Errorf("condition on %s: %q is not an operator (expected one of = != < <= > >=)",
-			condition.Name, condition.Operator)
+			c.name, condition.Operator)
 	}
 	// Values of another kind than the condition's are unequal to it, and in no order with it.
 	unequal := condition.Operator == "!="
@@ -84,7 +109,7 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		case "!=":
 			return func(value uint64) bool { return value != missing }, nil
 		}
-		return nil, fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", condition.Name,
+		return nil, fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", c.name,
 			condition.Operator)
 	case int64:
 		kind, number = "number", float64(v)

@@ -89,16 +89,20 @@ type Frame struct {
 
 	mu      sync.RWMutex
 	columns []*column
-	byName  map[string]*column
+	// byName has the columns by their names with kinds, members those of parameters and of metrics by their own.
+	byName  map[sweep.Name]*column
+	members map[sweep.NameKind]map[string]*column
+	names   *sweep.Names
 	states  *os.File
 	pages   []Counts
 	loaded  Loaded
 }
 
 // New returns an empty frame that keeps its columns in a directory, "" for that of
-// temporary files.
-func New(dir string) (*Frame, error) {
-	f := &Frame{dir: dir, byName: map[string]*column{}}
+// temporary files. It knows the names that the records of its sweep have before it reads trials that have them.
+func New(dir string, records ...*sweep.SweepRecord) (*Frame, error) {
+	f := &Frame{dir: dir, byName: map[sweep.Name]*column{}, names: sweep.NamesOf(records...),
+		members: map[sweep.NameKind]map[string]*column{sweep.ParameterKind: {}, sweep.MetricKind: {}}}
 	var err error
 	if f.states, err = f.file(); err != nil {
 		return nil, err
@@ -110,11 +114,11 @@ func New(dir string) (*Frame, error) {
 	}
 	for _, c := range []*column{index, state, {name: "executions"}, {name: "seconds"}, {name: "best_epoch"},
 		{name: "parameter_count"}} {
-		c.kind = "figure"
+		c.kind = sweep.FieldKind
 		f.add(c)
 	}
 	for _, name := range []string{"run_name", "run_group", sweep.TagColumn} {
-		f.add(&column{name: name, kind: "figure", label: true})
+		f.add(&column{name: name, kind: sweep.FieldKind, label: true})
 	}
 	return f, nil
 }
@@ -267,26 +271,67 @@ func (c *column) read(base int64, states []State, dst []uint64, raw []byte) erro
 	return nil
 }
 
-// column finds a column by its name.
-func (f *Frame) column(name string) (*column, error) {
-	if c := f.byName[name]; c != nil {
-		return c, nil
+// column finds the column that a text names; where several are called so, that of the given kind, if any.
+func (f *Frame) column(name string, kind sweep.NameKind) (*column, error) {
+	for _, one := range f.names.Find(name, kind) {
+		if c := f.byName[one]; c != nil {
+			return c, nil
+		}
 	}
 	return nil, &UnknownError{Name: name}
 }
 
+// Has reports whether any trial read so far has what a name with its kind names.
+func (f *Frame) Has(name sweep.Name) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.byName[name] != nil
+}
+
+// Resolve returns the columns that texts name, and what conditions say that people have written.
+func (f *Frame) Resolve(texts, written []string) (names []sweep.Name, where []sweep.TrialCondition, err error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	compiled, columns, err := f.resolve(Filter{Written: written}, named{names: texts})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range columns {
+		names = append(names, c.id())
+	}
+	return names, compiled.where, nil
+}
+
+// named are names of columns of a kind; without one, of any.
+type named struct {
+	kind  sweep.NameKind
+	names []string
+}
+
 // resolve finds what a query names: the columns of its filter, and others.
-func (f *Frame) resolve(q Filter, names ...string) (wanted *filter, columns []*column, err error) {
+func (f *Frame) resolve(q Filter, lists ...named) (wanted *filter, columns []*column, err error) {
 	if wanted, err = f.compile(q); err != nil {
 		return nil, nil, err
 	}
-	columns = make([]*column, len(names))
-	for i, name := range names {
-		if columns[i], err = f.column(name); err != nil {
-			return nil, nil, err
+	for _, list := range lists {
+		for _, name := range list.names {
+			c, err := f.column(name, list.kind)
+			if err != nil {
+				return nil, nil, err
+			}
+			columns = append(columns, c)
 		}
 	}
 	return wanted, columns, nil
+}
+
+// labels are the names of columns as answers have them.
+func (f *Frame) labels(columns []*column) []string {
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		list[i] = f.names.Label(c.id())
+	}
+	return list
 }
 
 // UnknownError is the error of a query that names a column that no trial read so far has.

@@ -649,7 +649,7 @@ func TestLabels(t *testing.T) {
 		case text[0] == '!':
 			operator, value = "!=", text[1:]
 		}
-		got, err := f.Matching(t.Context(), frame.Filter{Where: []sweep.TrialCondition{{Name: name, Operator: operator,
+		got, err := f.Matching(t.Context(), frame.Filter{Where: []sweep.TrialCondition{{Name: sweep.Name(name), Operator: operator,
 			Value: value}}}, 9)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v; want %v", text, got, err, want)

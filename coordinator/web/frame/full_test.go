@@ -60,7 +60,7 @@ func TestFullDisk(t *testing.T) {
 	for _, place := range []struct {
 		name string
 		file **os.File
-	}{{"states", &f.states}, {"a column", &f.byName["lr"].file}} {
+	}{{"states", &f.states}, {"a column", &f.byName["parameter.lr"].file}} {
 		room := *place.file
 		*place.file = full
 		if place.file == &f.states { // what was read before can be read

@@ -109,10 +109,11 @@ type Group struct {
 
 // Groups is an answer: how many groups and trials there are, and some of the groups.
 type Groups struct {
-	By     []string `json:"by"`
-	Total  int64    `json:"total"`
-	Trials int64    `json:"trials"`
-	Groups []Group  `json:"groups"`
+	By     []string     `json:"by"`
+	Names  []sweep.Name `json:"-"` // those of By, with their kinds
+	Total  int64        `json:"total"`
+	Trials int64        `json:"trials"`
+	Groups []Group      `json:"groups"`
 }
 
 // MostGroups bounds how many groups are told apart.
@@ -123,8 +124,8 @@ const MostGroups = 1_000_000
 func (f *Frame) Differing() []string {
 	names := []string{}
 	for _, c := range f.Columns() {
-		if c.Kind == "parameter" && c.Varies && c.Name != sweep.SeedParameter {
-			names = append(names, c.Name)
+		if c.Kind == "parameter" && c.Varies && c.Called() != sweep.SeedParameter {
+			names = append(names, c.Called())
 		}
 	}
 	return names
@@ -166,12 +167,15 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, columns, err := f.resolve(q.Filter, append(slices.Clone(q.By), q.Metrics...)...)
+	wanted, columns, err := f.resolve(q.Filter, named{sweep.ParameterKind, q.By}, named{sweep.MetricKind, q.Metrics})
 	if err != nil {
 		return nil, err
 	}
 	axes, metrics := columns[:len(q.By)], columns[len(q.By):]
-	answer := &Groups{By: q.By, Groups: []Group{}}
+	answer := &Groups{By: f.labels(axes), Groups: []Group{}}
+	for _, c := range axes {
+		answer.Names = append(answer.Names, c.id())
+	}
 	numbers := map[uint64]int32{}
 	var groups []gathered
 	for b, err := range f.batches(ctx, wanted, columns[:min(len(axes)+1, len(columns))]) {
@@ -240,7 +244,7 @@ func hash(keys [][]uint64, i int) uint64 {
 // chooseGroups returns the numbers of the groups of the page, in order. Groups are numbered by
 // their first trials, which decide between equal ones.
 func (f *Frame) chooseGroups(groups []gathered, axes []*column, q GroupQuery) ([]int32, error) {
-	axis := slices.Index(q.By, q.OrderBy)
+	axis := max(slices.Index(q.By, q.OrderBy), slices.Index(f.labels(axes), q.OrderBy))
 	var order func(value uint64) (class int8, key float64)
 	if axis >= 0 {
 		order = axes[axis].order()

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"sweep/sweep"
 )
 
 // ImportanceQuery asks how much each parameter matters for a metric.
@@ -29,6 +31,7 @@ type ImportanceQuery struct {
 // is subtracted.
 type Importance struct {
 	Parameter string `json:"parameter"`
+	Own       string `json:"-"` // what the parameter is called, without its kind
 	// Variance is the part of the variance of the metric's ranks that the parameter alone explains
 	// (the main effect of functional ANOVA, Hutter, Hoos and Leyton-Brown 2014, on the trials
 	// themselves rather than on a forest), as ε² (Kelley 1935). Ranks, because one metric of 1e4 among
@@ -207,7 +210,8 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, columns, err := f.resolve(q.Filter, append([]string{q.Metric}, names...)...)
+	wanted, columns, err := f.resolve(q.Filter, named{sweep.MetricKind, []string{q.Metric}},
+		named{sweep.ParameterKind, names})
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +226,7 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 		if j := c.judge(); j != nil {
 			axes = append(axes, j)
 		} else {
-			answer.Unknown = append(answer.Unknown, c.name)
+			answer.Unknown = append(answer.Unknown, f.labels([]*column{c})...)
 		}
 	}
 	if best.valued == 0 {
@@ -258,6 +262,10 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 		}
 	}
 	answer.rank(axes)
+	for i := range answer.Parameters {
+		one := &answer.Parameters[i]
+		one.Own, one.Parameter = one.Parameter, f.names.Label(sweep.ParameterKind.Of(one.Parameter))
+	}
 	return answer, nil
 }
 

@@ -23,11 +23,12 @@ type page struct {
 // Load reads the trials of a span anew: read calls yield for those that there are.
 func (f *Frame) Load(span Span, read func(yield func(*sweep.TrialRow) error) error) error {
 	p := &page{states: make([]State, span.Until-span.From), values: map[*column][]uint64{}}
-	executions, seconds, epoch, count := f.byName["executions"], f.byName["seconds"], f.byName["best_epoch"],
-		f.byName["parameter_count"]
-	runName, runGroup, tags := f.byName["run_name"], f.byName["run_group"], f.byName[sweep.TagColumn]
+	field := func(name string) *column { return f.byName[sweep.FieldKind.Of(name)] }
+	executions, seconds, epoch, count := field("executions"), field("seconds"), field("best_epoch"),
+		field("parameter_count")
+	runName, runGroup, tags := field("run_name"), field("run_group"), field(sweep.TagColumn)
 	label := func(i int, c *column, text string) {
-		if c.label && text != "" {
+		if text != "" {
 			p.set(c, i, f.code(c, entry{text, "text"}))
 		}
 	}
@@ -37,7 +38,7 @@ func (f *Frame) Load(span Span, read func(yield func(*sweep.TrialRow) error) err
 			return nil
 		}
 		p.states[i] = stateOf(row)
-		members(row.Parameters, func(name, value []byte) { f.put(p, i, "parameter", name, value) })
+		members(row.Parameters, func(name, value []byte) { f.put(p, i, sweep.ParameterKind, name, value) })
 		p.set(executions, i, number(float64(row.Executions)))
 		label(i, runName, row.RunName)
 		label(i, runGroup, row.RunGroup)
@@ -45,7 +46,7 @@ func (f *Frame) Load(span Span, read func(yield func(*sweep.TrialRow) error) err
 		if !row.State.Terminal() || len(row.Summary) == 0 {
 			return nil
 		}
-		members(row.Summary, func(name, value []byte) { f.put(p, i, "metric", name, value) })
+		members(row.Summary, func(name, value []byte) { f.put(p, i, sweep.MetricKind, name, value) })
 		for c, v := range map[*column]float64{seconds: row.Seconds, epoch: float64(row.BestEpoch),
 			count: float64(row.ParameterCount)} {
 			if v != 0 { // which stands for unknown
@@ -70,31 +71,41 @@ func (p *page) set(c *column, row int, value uint64) {
 }
 
 // put enters a member of parameters or summary.
-func (f *Frame) put(p *page, row int, kind string, name, value []byte) {
-	c := f.byName[string(name[1:max(1, len(name)-1)])]
+func (f *Frame) put(p *page, row int, kind sweep.NameKind, name, value []byte) {
+	members := f.members[kind]
+	c := members[string(name[1:max(1, len(name)-1)])]
 	if c == nil || bytes.IndexByte(name, '\\') >= 0 {
 		plain := text(name)
-		if c = f.byName[plain]; c == nil {
+		if c = members[plain]; c == nil {
 			c = &column{name: plain, kind: kind}
 			f.mu.Lock()
 			f.add(c)
 			f.mu.Unlock()
 		}
 	}
-	if (c.kind == "metric" || c.label) && kind == "parameter" { // it comes first, also that of a later grid
+	coded := f.encode(c, value)
+	if !c.numeric && kind == sweep.ParameterKind && !isSpecial(coded) {
 		f.mu.Lock()
-		c.kind, c.label = kind, false
+		c.numeric = true
+		f.names.AddParameter(c.name, true)
 		f.mu.Unlock()
 	}
-	if c.kind == kind { // else the name means the parameter, or the figure
-		p.set(c, row, f.encode(c, value))
-	}
+	p.set(c, row, coded)
 }
 
 func (f *Frame) add(c *column) {
 	c.constant = missing
 	f.columns = append(f.columns, c)
-	f.byName[c.name] = c
+	f.byName[c.id()] = c
+	switch members := f.members[c.kind]; c.kind {
+	case sweep.ParameterKind:
+		members[c.name] = c
+		f.names.AddParameter(c.name, false)
+	case sweep.MetricKind:
+		members[c.name] = c
+		f.names.AddMetric(c.name)
+	case sweep.FieldKind:
+	}
 }
 
 // encode returns a value that is written as JSON in 64 bits.
@@ -103,7 +114,7 @@ func (f *Frame) encode(c *column, raw []byte) uint64 {
 		return known
 	}
 	value := f.parse(c, raw)
-	if c.kind == "parameter" && len(c.interned) < mostInterned {
+	if c.kind == sweep.ParameterKind && len(c.interned) < mostInterned {
 		if c.interned == nil {
 			c.interned = map[string]uint64{}
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"sweep/sweep"
 )
 
 // MostRows bounds a page, Deepest the offset of a page of a sorted list: the other end is near
@@ -97,14 +99,15 @@ func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, columns, err := f.resolve(q.Filter, append(slices.Clone(q.Columns), cmp.Or(q.OrderBy, "index"))...)
+	wanted, columns, err := f.resolve(q.Filter, named{names: q.Columns},
+		named{names: []string{cmp.Or(q.OrderBy, "trial.index")}})
 	if err != nil {
 		return nil, err
 	}
 	shown, by := columns[:len(q.Columns)], columns[len(q.Columns)]
 	answer := &Page{Rows: []Row{}}
 	var rows []int64
-	if by.name == "index" {
+	if by.id() == sweep.FieldKind.Of("index") {
 		rows, answer.Total, err = f.byIndex(ctx, wanted, q)
 	} else {
 		if q.Offset > Deepest {

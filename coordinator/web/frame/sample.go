@@ -38,7 +38,7 @@ func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, shown, err := f.resolve(q.Filter, q.Columns...)
+	wanted, shown, err := f.resolve(q.Filter, named{names: q.Columns})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
 	var best *bestOf
 	var columns []*column
 	if q.Top < 1 {
-		metric, err := f.column(q.Metric)
+		metric, err := f.column(q.Metric, sweep.MetricKind)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
+
+	"sweep/sweep"
 )
 
 // Level is a value of a parameter, or where there are many a range of numbers, both
@@ -140,15 +141,16 @@ func (f *Frame) Slice(ctx context.Context, q SliceQuery) (*Slice, error) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, columns, err := f.resolve(q.Filter, append(slices.Clone(q.By), q.Metric)...)
+	wanted, columns, err := f.resolve(q.Filter, named{sweep.ParameterKind, q.By},
+		named{sweep.MetricKind, []string{q.Metric}})
 	if err != nil {
 		return nil, err
 	}
-	answer := &Slice{By: q.By, Cells: []SliceCell{}}
+	answer := &Slice{By: f.labels(columns[:len(q.By)]), Cells: []SliceCell{}}
 	var divided []*levels
 	size := 1
-	for _, c := range columns[:len(q.By)] {
-		division := q.Divisions[c.name]
+	for i, c := range columns[:len(q.By)] {
+		division := q.Divisions[q.By[i]]
 		if err := division.check(c.name); err != nil {
 			return nil, err
 		}
