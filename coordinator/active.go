@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"sweep/sweep"
+	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
 
@@ -10,6 +11,10 @@ type activeSweep struct {
 	record *sweep.SweepRecord
 	// grids are the record's grids, opened when the cursor first reaches them.
 	grids []*sweep.Grid
+	// policies are what decides about the trials of each grid.
+	policies [][]policy.Policy
+	// watching stops trials of each grid while they run, once a trial of it was given to a worker.
+	watching [][]policy.Policy
 	// searches are those of grids whose points results choose.
 	searches []*search
 	// volatile are the metrics that digests leave out, by grid.
@@ -23,6 +28,7 @@ type activeSweep struct {
 
 func newActiveSweep(record *sweep.SweepRecord) *activeSweep {
 	a := &activeSweep{record: record, grids: make([]*sweep.Grid, len(record.Grids)),
+		policies: make([][]policy.Policy, len(record.Grids)), watching: make([][]policy.Policy, len(record.Grids)),
 		searches: make([]*search, len(record.Grids))}
 	for i := range record.Grids {
 		a.volatile = append(a.volatile, wire.VolatileOf(&record.Grids[i].Submission.Description))
@@ -32,16 +38,20 @@ func newActiveSweep(record *sweep.SweepRecord) *activeSweep {
 
 // open opens a grid.
 func (a *activeSweep) open(ordinal int) (err error) {
-	submission := &a.record.Grids[ordinal].Submission
-	if submission.Spec.ByResults() && a.searches[ordinal] == nil {
-		if a.searches[ordinal], err = newSearch(submission); err != nil {
-			return err
+	if a.grids[ordinal] != nil {
+		return nil
+	}
+	grid, policies, err := policy.Open(&a.record.Grids[ordinal].Submission)
+	if err != nil {
+		return err
+	}
+	a.grids[ordinal], a.policies[ordinal] = grid, policies
+	for _, p := range policies {
+		if p.Wants().Trials {
+			a.searches[ordinal] = &search{policy: p, chosen: make(chan choice, 1)}
 		}
 	}
-	if a.grids[ordinal] == nil {
-		a.grids[ordinal], err = sweep.NewGrid(&submission.Spec)
-	}
-	return err
+	return nil
 }
 
 // grid returns the grid of a trial, nil if there is none.

@@ -12,6 +12,7 @@ import (
 
 	"sweep/coordinator/schedule"
 	"sweep/sweep"
+	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
 
@@ -118,16 +119,8 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 		return 0, fmt.Errorf("extending sweep %s: the file has a budget, which an extension cannot have: remove it, "+
 			"and raise that of the sweep with \"sweep budget\"", record.ID)
 	}
-	for _, spec := range []*sweep.Spec{&record.Grids[0].Submission.Spec, &submission.Spec} {
-		if spec.Race != nil || spec.Halving != nil {
-			return 0, fmt.Errorf("extending sweep %s: with race or halving it is a sweep of its own: submit the file "+
-				"as one; it reuses the results of equal trials", record.ID)
-		}
-		if spec.ByResults() {
-			return 0, fmt.Errorf("extending sweep %s: a search by results (method: bayes) is a sweep of its own: "+
-				"submit the file as one; with a larger run_cap it has the same first trials and reuses their "+
-				"results", record.ID)
-		}
+	if err := policy.Extends(&record.Grids[0].Submission.Spec, &submission.Spec); err != nil {
+		return 0, fmt.Errorf("extending sweep %s: %w", record.ID, err)
 	}
 	if record.Trainer != submission.Spec.Trainer || record.Pool != submission.Spec.Pool {
 		return 0, fmt.Errorf("extending sweep %s: it has trainer %s and pool %s, the extension %s and %s: submit it "+
@@ -140,10 +133,6 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 		return 0, fmt.Errorf("extending sweep %s: it compares its trials by %v, the extension by %v: give it the "+
 			"same select, or submit it as a sweep of its own",
 			record.ID, own, other)
-	}
-	if own, other := hyperbandOf(&first.Spec), hyperbandOf(&submission.Spec); !reflect.DeepEqual(own, other) {
-		return 0, fmt.Errorf("extending sweep %s: W&B's hyperband compares all its trials by one rule: give the "+
-			"extension the same early_terminate and metric, or submit it as a sweep of its own", record.ID)
 	}
 	if !maps.Equal(first.Spec.Keep, submission.Spec.Keep) {
 		return 0, fmt.Errorf("extending sweep %s: it has keep: %s, the extension %s: give it the same keep, or "+
@@ -165,14 +154,6 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 	return added.Points, nil
 }
 
-// hyperbandOf is by what W&B's hyperband stops trials, nil if it does not.
-func hyperbandOf(spec *sweep.Spec) *sweep.Stopping {
-	if spec.Stopping == nil || spec.Stopping.Hyperband == nil {
-		return nil
-	}
-	return spec.Stopping
-}
-
 // keepText writes keep as a sweep file has it.
 func keepText(keep map[string]int64) string {
 	var list []string
@@ -184,7 +165,7 @@ func keepText(keep map[string]int64) string {
 
 // open checks a submission, in case its client has not.
 func open(submission *sweep.Submission) (*sweep.Grid, error) {
-	grid, err := submission.Check()
+	grid, err := policy.Check(submission)
 	if err != nil {
 		return nil, err
 	}

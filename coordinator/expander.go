@@ -22,6 +22,17 @@ type expansionError struct{ error }
 // Unwrap returns what is wrong.
 func (e *expansionError) Unwrap() error { return e.error }
 
+// faultOf is the error of a decision that fails by the sweep's own fault, as another attempt would; nil for others.
+func faultOf(err error) error {
+	if panicked, is := errors.AsType[*sweep.PanicError](err); is {
+		return panicked
+	}
+	if expansion, is := errors.AsType[*expansionError](err); is {
+		return expansion.error
+	}
+	return nil
+}
+
 // expand writes the next page of a sweep's trial rows, from the cursor of its first unfinished grid.
 // The store looks for results to reuse. known are the classes of the sweep's rows so far. Of a search by results a
 // page is a generation, and it is written when it has been chosen; of a sweep whose trials are stopped by the median
@@ -52,9 +63,12 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep,
 			skips = chosen
 		}
 		var stops *generation
-		if stopping := g.Submission.Spec.Stopping; stopping != nil && stopping.Median != nil {
+		for _, p := range a.policies[i] {
+			if p.Wants().Window == 0 {
+				continue
+			}
 			var wait *schedule.Search
-			if stops, wait, err = s.stopping(ctx, a, g, known); stops == nil {
+			if stops, wait, err = s.stopping(ctx, a, p, g, known); err != nil || stops == nil {
 				return cmp.Or(progress, wait), err
 			}
 			progress, size = cmp.Or(progress, wait), min(size, stops.left)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sweep/sweep"
+	"sweep/sweep/policy"
 )
 
 // mostCompared is how many points an extension compares, a few microseconds each.
@@ -27,7 +28,7 @@ func leaveOut(ctx context.Context, record *sweep.SweepRecord, submission *sweep.
 	known := make(map[sweep.Fingerprint]struct{}, record.Points())
 	for i := range record.Grids {
 		old := &record.Grids[i].Submission
-		points, err := sweep.NewGrid(&old.Spec)
+		points, err := policy.NewGrid(&old.Spec)
 		if err != nil {
 			return nil, 0, err
 		}

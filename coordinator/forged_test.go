@@ -22,31 +22,32 @@ func forgeries() map[string]*sweep.Submission {
 		change(s)
 		all[name] = s
 	}
-	stopping := func(rule sweep.Stopping) func(*sweep.Submission) {
-		rule.Metric = "loss"
-		return func(s *sweep.Submission) { s.Spec.Stopping = &rule }
+	with := func(settings ...policy.Settings) func(*sweep.Submission) {
+		return func(s *sweep.Submission) {
+			for _, p := range settings {
+				s.Spec.Policies = append(s.Spec.Policies, policy.Of(p))
+			}
+		}
 	}
 	hyperband := func(eta float64, bands ...int64) func(*sweep.Submission) {
-		return stopping(sweep.Stopping{Hyperband: &sweep.Hyperband{Eta: eta, Bands: bands}})
+		return with(&policy.Hyperband{While: byLoss, Eta: eta, Bands: bands})
 	}
-	median := sweep.Median{Batch: 2, StartupTrials: 2}
+	median := &policy.Median{While: byLoss, Batch: 2, StartupTrials: 2}
 	forge("eta below 1", hyperband(.5, 2, 4))
 	forge("eta 0", hyperband(0, 2, 4))
+	forge("eta infinite", hyperband(math.Inf(1), 2, 4))
 	forge("no band", hyperband(3))
 	forge("bands without order", hyperband(3, 4, 2))
-	forge("too many bands", hyperband(3, make([]int64, sweep.MostBands+1)...))
-	forge("no rule", stopping(sweep.Stopping{}))
-	forge("two rules", stopping(sweep.Stopping{Median: &median, Hyperband: &sweep.Hyperband{Eta: 3, Bands: []int64{2}}}))
-	forge("batch", stopping(sweep.Stopping{Median: &sweep.Median{Batch: math.MaxInt64, StartupTrials: 2}}))
-	forge("metric with a zero byte", func(s *sweep.Submission) {
-		hyperband(3, 2)(s)
-		s.Spec.Stopping.Metric = "a\x00"
-	})
+	forge("too many bands", hyperband(3, make([]int64, policy.MostBands+1)...))
+	forge("no rule", func(s *sweep.Submission) { s.Spec.Policies = []sweep.Policy{{}} })
+	forge("no kind", func(s *sweep.Submission) { s.Spec.Policies = []sweep.Policy{{Kind: "newer", Settings: []byte("{}")}} })
+	forge("two rules", with(median, judgedBy))
+	forge("drawn without draws", with(&policy.Sobol{}))
+	forge("batch", with(&policy.Median{While: byLoss, Batch: math.MaxInt64, StartupTrials: 2}))
+	forge("metric with a zero byte", with(&policy.Hyperband{While: policy.While{Metric: "a\x00"}, Eta: 3, Bands: []int64{2}}))
 	forge("goal", func(s *sweep.Submission) { s.Spec.Select.Goal = "least" })
 	halving := func(rungs []int64, cohort int64) func(*sweep.Submission) {
-		return func(s *sweep.Submission) {
-			s.Spec.Halving = &sweep.Halving{Parameter: "y", Rungs: rungs, Eta: 2, Cohort: cohort}
-		}
+		return with(&policy.Halving{Parameter: "y", Rungs: rungs, Eta: 2, Cohort: cohort})
 	}
 	forge("cohort", halving([]int64{1, 2}, math.MaxInt64))
 	forge("equal rungs", halving([]int64{2, 2}, 4))
@@ -57,26 +58,25 @@ func forgeries() map[string]*sweep.Submission {
 	forge("too many rungs", halving(many, 4))
 	forge("halving and median", func(s *sweep.Submission) {
 		halving([]int64{1, 2}, 4)(s)
-		stopping(sweep.Stopping{Median: &median})(s)
+		with(median)(s)
 	})
 	forge("race with equal seeds", func(s *sweep.Submission) {
 		seeds := sweep.AxisParameter{Name: sweep.SeedParameter, Values: sweep.Values{List: []any{int64(1), int64(1), int64(1),
 			int64(1), int64(1), int64(1), int64(1), int64(1)}}}
 		s.Spec.Axes = []sweep.Axis{{Parameters: []sweep.AxisParameter{seeds}}}
-		s.Spec.Race = &sweep.Race{By: "loss", Confidence: .95}
+		with(&policy.Race{By: "loss", Confidence: .95})(s)
 	})
 	forge("race and median", func(s *sweep.Submission) {
 		seeds := sweep.AxisParameter{Name: sweep.SeedParameter, Values: sweep.Values{Range: &sweep.Range{Start: 1, Step: 1,
 			Count: 8, Integer: true}}}
 		s.Spec.Axes = []sweep.Axis{{Parameters: []sweep.AxisParameter{seeds}}}
-		s.Spec.Race = &sweep.Race{By: "loss", Confidence: .95}
-		stopping(sweep.Stopping{Median: &median})(s)
+		with(&policy.Race{By: "loss", Confidence: .95}, median)(s)
 	})
 	random := func(values sweep.Values, bayes bool) func(*sweep.Submission) {
 		return func(s *sweep.Submission) {
 			s.Spec.Cap, s.Spec.Random = 20, &sweep.Random{}
 			if bayes {
-				s.Spec.Random.Bayes = &sweep.Bayes{Batch: 2}
+				with(&policy.Bayes{Batch: 2})(s)
 			}
 			s.Spec.Axes = []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "x", Values: values}, {Name: "y",
 				Values: values}}}}
@@ -112,24 +112,36 @@ func TestForgedSubmissions(t *testing.T) {
 	}
 }
 
-// panicking is a store that panics when a sweep is written, or its results are read.
+// panicking is a store that panics in one method, for one sweep.
 type panicking struct {
 	sweep.Store
-	id string
-	// rows has only reading panic.
-	rows bool
+	id, in string
+}
+
+func (f *panicking) BandMarks(ctx context.Context, id, metric, bands string) ([]sweep.MarkedTrial, error) {
+	if id == f.id && f.in == "BandMarks" {
+		panic("no such index")
+	}
+	return f.Store.BandMarks(ctx, id, metric, bands)
+}
+
+func (f *panicking) StopRule(ctx context.Context, id string, first int64) (*sweep.StopRule, error) {
+	if id == f.id && f.in == "StopRule" {
+		panic("no such index")
+	}
+	return f.Store.StopRule(ctx, id, first)
 }
 
 func (f *panicking) AddTrials(ctx context.Context, id string, ordinal int, cursor int64, trials []sweep.Trial,
 	classes map[int]sweep.Requirement) (int, error) {
-	if id == f.id && !f.rows {
+	if id == f.id && f.in == "AddTrials" {
 		panic("no such index")
 	}
 	return f.Store.AddTrials(ctx, id, ordinal, cursor, trials, classes)
 }
 
 func (f *panicking) Rows(ctx context.Context, id string, from, until int64, yield func(*sweep.TrialRow) error) error {
-	if id == f.id && f.rows {
+	if id == f.id && f.in == "Rows" {
 		panic("no such index")
 	}
 	return f.Store.Rows(ctx, id, from, until, yield)
@@ -138,19 +150,20 @@ func (f *panicking) Rows(ctx context.Context, id string, from, until int64, yiel
 // A sweep about whose trials a decision panics is paused, with the place of the fault. The coordinator and the other
 // sweeps go on, also after a restart.
 func TestBrokenSweepIsPaused(t *testing.T) {
-	forged := forgeries()
 	bayes := submission("bayes", 1, 6)
-	bayes.Spec.Random, bayes.Spec.Cap = &sweep.Random{Bayes: &sweep.Bayes{Batch: 2}}, 20
+	bayes.Spec.Random, bayes.Spec.Cap = &sweep.Random{}, 20
+	bayes.Spec.Policies = []sweep.Policy{policy.Of(&policy.Bayes{Batch: 2})}
 	bayes.Spec.Select = sweep.Select{By: "loss", Goal: sweep.Minimize}
 	for _, test := range []struct {
 		name, in   string
 		submission *sweep.Submission
 		panicking  *panicking
 	}{
-		{"judged", "policy.Hyperband", forged["eta below 1"], nil},
-		{"queued", "sweep.(*Median).Generation", forged["no rule"], nil},
-		{"expanded", "AddTrials", submission("expanded", 1, 6), &panicking{}},
-		{"chosen", "Rows", bayes, &panicking{rows: true}},
+		{"judged", "BandMarks", hyperbandSubmission(), &panicking{in: "BandMarks"}},
+		{"queued", "StopRule", stoppedSubmission(), &panicking{in: "StopRule"}},
+		{"expanded", "AddTrials", submission("expanded", 1, 6), &panicking{in: "AddTrials"}},
+		{"chosen", "Rows", bayes, &panicking{in: "Rows"}},
+		{"opened", "eta", forgeries()["eta below 1"], nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
@@ -190,7 +203,8 @@ func TestBrokenSweepIsPaused(t *testing.T) {
 					record, err = b.store.Sweep(t.Context(), id)
 					return err == nil && record.State == sweep.SweepPaused
 				})
-				if !strings.Contains(record.Reason, "a fault of this program") || !strings.Contains(record.Reason, test.in) {
+				if fault := strings.Contains(record.Reason, "a fault of this program"); fault != (test.panicking != nil) ||
+					!strings.Contains(record.Reason, test.in) {
 					t.Errorf("reason %q", record.Reason)
 				}
 				stop()
@@ -216,9 +230,10 @@ func FuzzSubmission(f *testing.F) {
 		add(s)
 	}
 	good := []*sweep.Submission{submission("good", 1, 6), stoppedSubmission(), hyperbandSubmission()}
-	for _, bayes := range []*sweep.Bayes{nil, {Batch: 2}} {
+	for _, method := range []policy.Settings{&policy.Sobol{}, &policy.Bayes{Batch: 2}} {
 		s := submission("random", 1, 6)
-		s.Spec.Random, s.Spec.Cap = &sweep.Random{Seed: 1, Bayes: bayes, Replicated: bayes != nil, Sobol: bayes == nil}, 40
+		s.Spec.Random, s.Spec.Cap = &sweep.Random{Seed: 1, Replicated: policy.Of(method).Kind == "bayes"}, 40
+		s.Spec.Policies = []sweep.Policy{policy.Of(method)}
 		s.Spec.Select.By = "loss"
 		s.Spec.Axes = append(s.Spec.Axes, sweep.Axis{Parameters: []sweep.AxisParameter{{Name: "y",
 			Values: sweep.Values{Distribution: &sweep.Distribution{Kind: sweep.LogUniformValuesDistribution, Low: 1,
@@ -228,15 +243,16 @@ func FuzzSubmission(f *testing.F) {
 		good = append(good, s)
 	}
 	halved := submission("halved", 1, 9)
-	halved.Spec.Select.By, halved.Spec.Halving = "loss", sweep.NewHalving("y", 1, 9, 3, 0)
+	halved.Spec.Select.By = "loss"
+	halved.Spec.Policies = []sweep.Policy{policy.Of(policy.NewHalving("y", 1, 9, 3, 0))}
 	raced := stoppedSubmission()
-	raced.Spec.Stopping, raced.Spec.Race = nil, &sweep.Race{By: "loss", Confidence: .5}
+	raced.Spec.Policies = []sweep.Policy{policy.Of(&policy.Race{By: "loss", Confidence: .5})}
 	raced.Spec.Axes[0], raced.Spec.Axes[1] = raced.Spec.Axes[1], raced.Spec.Axes[0]
 	raced.Spec.Axes[0].Parameters[0].Values.Range.Count = 4
 	program := submission("program", 1, 3)
 	program.Spec.Trainer, program.Spec.Script = sweep.ScriptTrainer, &sweep.Script{Command: []string{"true"}}
 	for _, s := range append(good, halved, raced, program) {
-		if _, err := s.Check(); err != nil {
+		if _, err := policy.Check(s); err != nil {
 			f.Fatalf("%s: %v", s.Spec.Name, err)
 		}
 		add(s)
@@ -246,8 +262,8 @@ func FuzzSubmission(f *testing.F) {
 		if json.Unmarshal(data, &s) != nil {
 			return
 		}
-		grid, err := s.Check()
-		if err != nil || grid.Count() > 1<<12 && s.Spec.ByResults() {
+		grid, err := policy.Check(&s)
+		if err != nil || grid.Count() > 1<<12 && policy.ByResults(&s.Spec) {
 			return // the time of a decision grows with the trials
 		}
 		decide(t, &s, grid, rand.New(rand.NewPCG(seed, 1)))
@@ -273,37 +289,38 @@ func decide(t *testing.T, s *sweep.Submission, grid *sweep.Grid, random *rand.Ra
 	value := func() float64 {
 		return []float64{1, 2, random.Float64(), math.NaN(), -1e300}[random.IntN(5)]
 	}
-	if own := a.searches[0]; own != nil {
-		var trials []policy.Trial
-		for range 4 {
-			own.policy.Generation(int64(len(trials)))
-			next, err := own.policy.Next(t.Context(), trials)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, point := range next {
-				parameters, err := s.Description.Resolve(point.Parameters)
+	for _, own := range a.policies[0] {
+		var seen policy.Observations
+		switch wants := own.Wants(); {
+		case wants.Trials:
+			for range 4 {
+				own.Generation(seen.Written)
+				step, err := own.Step(t.Context(), seen)
 				if err != nil {
-					parameters = point.Parameters
+					t.Fatal(err)
 				}
-				trials = append(trials, policy.Trial{Parameters: parameters, Value: value(), Skipped: point.Skip})
+				for _, point := range step.Next {
+					parameters, err := s.Description.Resolve(point.Parameters)
+					if err != nil {
+						parameters = point.Parameters
+					}
+					seen.Trials = append(seen.Trials, policy.Trial{Parameters: parameters, Value: value(), Skipped: point.Skip})
+				}
+				seen.Written = int64(len(seen.Trials))
 			}
-		}
-	}
-	if rule := s.Spec.Stopping; rule != nil {
-		marks, marked := make([][]float32, 20), make([]policy.Marked, 20)
-		for i := range marks {
-			for range random.IntN(10) {
-				marks[i] = append(marks[i], float32(random.IntN(4)))
+		default:
+			for i := range 20 {
+				var marks []float32
+				for range random.IntN(10) {
+					marks = append(marks, float32(random.IntN(4)))
+				}
+				seen.Marks = append(seen.Marks, marks)
+				seen.Marked = append(seen.Marked, policy.Marked{Marks: sweep.Marks{Values: marks, Best: float32(random.IntN(4))},
+					Running: i%2 == 0})
 			}
-			marked[i] = policy.Marked{Marks: sweep.Marks{Values: marks[i], Best: float32(random.IntN(4))}, Running: i%2 == 0}
-		}
-		if rule.Median != nil {
-			rule.Median.Generation(&s.Spec)
-			policy.MedianLimits(rule.Median, marks)
-		} else {
-			for _, d := range policy.Hyperband(rule, marked) {
-				reasonOf(rule, d)
+			own.Generation(0)
+			if _, err := own.Step(t.Context(), seen); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"sweep/sweep/wire"
 )
 
-// judge decides which trials W&B's hyperband stops. A decision is stored before anybody is told, and told until
-// the trial has ended: by a broadcast, and in the answers to heartbeats.
+// judge has policies decide which trials that run are stopped. A decision is stored before anybody is told, and told
+// until the trial has ended: by a broadcast, and in the answers to heartbeats.
 type judge struct {
 	mu sync.Mutex
 	// due are the sweeps with new marks since they were judged.
@@ -68,8 +68,8 @@ func (r *reconciler) judgeDue(ctx context.Context) error {
 	due := r.judge.take()
 	for id := range due {
 		err := r.judgeSweep(ctx, id)
-		if panicked, is := errors.AsType[*sweep.PanicError](err); is {
-			r.facts.add(schedule.Broken{Sweep: id, Err: panicked})
+		if fault := faultOf(err); fault != nil {
+			r.facts.add(schedule.Broken{Sweep: id, Err: fault})
 			err = nil
 		}
 		if err != nil && !errors.Is(err, sweep.ErrNotFound) {
@@ -81,8 +81,8 @@ func (r *reconciler) judgeDue(ctx context.Context) error {
 	return nil
 }
 
-// stoppingOf returns by what W&B's hyperband stops trials of a sweep, nil if it does not.
-func (r *reconciler) stoppingOf(ctx context.Context, id string) (*sweep.Stopping, error) {
+// stoppingOf returns what stops trials of a sweep by the values of all, nil if nothing does.
+func (r *reconciler) stoppingOf(ctx context.Context, id string) (policy.Policy, error) {
 	rule, known := r.rules[id]
 	if known {
 		return rule, nil
@@ -92,12 +92,18 @@ func (r *reconciler) stoppingOf(ctx context.Context, id string) (*sweep.Stopping
 		return nil, fmt.Errorf("reading sweep %s: %w", id, err)
 	}
 	for i := range record.Grids {
-		if s := record.Grids[i].Submission.Spec.Stopping; s != nil && s.Hyperband != nil {
-			rule = s // of several grids the last one
+		policies, err := policy.Watching(&record.Grids[i].Submission)
+		if err != nil {
+			return nil, &expansionError{err}
+		}
+		for _, p := range policies {
+			if len(p.Wants().Bands) > 0 {
+				rule = p // of several grids the last one
+			}
 		}
 	}
 	if r.rules == nil || len(r.rules) >= mostRules {
-		r.rules = map[string]*sweep.Stopping{}
+		r.rules = map[string]policy.Policy{}
 	}
 	r.rules[id] = rule
 	return rule, nil
@@ -113,7 +119,7 @@ func (r *reconciler) judgeSweep(ctx context.Context, id string) (err error) {
 	if err != nil || rule == nil {
 		return err
 	}
-	trials, err := r.store.BandMarks(ctx, id, rule.Metric, sweep.BandsText(rule.Hyperband.Bands))
+	trials, err := r.store.BandMarks(ctx, id, rule.Wants().Metric, sweep.BandsText(rule.Wants().Bands))
 	if err != nil {
 		return err
 	}
@@ -122,11 +128,15 @@ func (r *reconciler) judgeSweep(ctx context.Context, id string) (err error) {
 		marked[i] = policy.Marked{Marks: trials[i].Marks,
 			Running: trials[i].State == sweep.Running && !trials[i].Deciding}
 	}
+	step, err := rule.Step(ctx, policy.Observations{Marked: marked})
+	if err != nil {
+		return err
+	}
 	var stops []sweep.Stop
 	reasons := map[int64]wire.Halt{}
-	for _, d := range policy.Hyperband(rule, marked) {
+	for _, d := range step.Stops {
 		stop := sweep.Stop{TrialID: trials[d.Trial].TrialID, Band: d.Band, Value: d.Value, Threshold: d.Threshold,
-			Trials: int64(d.Trials), Reason: reasonOf(rule, d)}
+			Trials: int64(d.Trials), Reason: d.Reason}
 		stops = append(stops, stop)
 		reasons[stop.Index] = wire.Halt{Band: stop.Band, Reason: stop.Reason}
 	}
@@ -143,20 +153,6 @@ func (r *reconciler) judgeSweep(ctx context.Context, id string) (err error) {
 		r.log.Debug("workers are told by the answers to their heartbeats only", "sweep", id, "error", err)
 	}
 	return nil
-}
-
-// reasonOf says why a trial is stopped.
-func reasonOf(rule *sweep.Stopping, d policy.Decision) string {
-	what, than := rule.Metric, "above"
-	if !rule.Hyperband.Strict {
-		what = "the best " + rule.Metric + " so far,"
-	}
-	if rule.Goal == sweep.Maximize {
-		than = "below"
-	}
-	return fmt.Sprintf("stopped at band %d: %s %s is %s %s, the worst of the best 1/%.6g of %s there", d.Band, what,
-		sweep.ShortFloat(float32(d.Value)), than, sweep.ShortFloat(float32(d.Threshold)), rule.Hyperband.Eta,
-		sweep.CountText(d.Trials, "trial"))
 }
 
 // confirm tells workers again which of their trials are to stop, and ends those that no worker runs any more.

@@ -9,6 +9,7 @@ import (
 
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
+	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
 
@@ -125,10 +126,12 @@ func (b *bench) judged(slots int) *judged {
 	return j
 }
 
+// judgedBy is by what trials of hyperbandSubmission are stopped.
+var judgedBy = &policy.Hyperband{While: byLoss, Bands: []int64{2, 4}, Eta: 4, Strict: true}
+
 func hyperbandSubmission() *sweep.Submission {
 	s := submission("hyperband", 1, 8)
-	s.Spec.Stopping = &sweep.Stopping{Metric: "loss", Goal: sweep.Minimize,
-		Hyperband: &sweep.Hyperband{Bands: []int64{2, 4}, Eta: 4, Strict: true}}
+	s.Spec.Policies = []sweep.Policy{policy.Of(judgedBy)}
 	return s
 }
 
@@ -195,22 +198,26 @@ func TestExtensionOfHyperband(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		first  bool
-		change func(*sweep.Submission)
+		change func(h *policy.Hyperband)
 	}{
-		{"another eta", true, func(s *sweep.Submission) { s.Spec.Stopping.Hyperband.Eta = 2 }},
-		{"other bands", true, func(s *sweep.Submission) { s.Spec.Stopping.Hyperband.Bands = []int64{3} }},
-		{"another metric", true, func(s *sweep.Submission) { s.Spec.Stopping.Metric = "seconds" }},
-		{"none", true, func(s *sweep.Submission) { s.Spec.Stopping = nil }},
-		{"where there was none", false, func(*sweep.Submission) {}},
+		{"another eta", true, func(h *policy.Hyperband) { h.Eta = 2 }},
+		{"other bands", true, func(h *policy.Hyperband) { h.Bands = []int64{3} }},
+		{"another metric", true, func(h *policy.Hyperband) { h.Metric = "seconds" }},
+		{"none", true, func(h *policy.Hyperband) { h.Eta = 0 }},
+		{"where there was none", false, func(*policy.Hyperband) {}},
 		{"the same", true, nil},
 	} {
 		first, more := hyperbandSubmission(), hyperbandSubmission()
 		if !test.first {
-			first.Spec.Stopping = nil
+			first.Spec.Policies = nil
 		}
 		id := b.submit(c, first)
 		if test.change != nil {
-			test.change(more)
+			changed := *judgedBy
+			test.change(&changed)
+			if more.Spec.Policies = []sweep.Policy{policy.Of(&changed)}; changed.Eta == 0 {
+				more.Spec.Policies = nil
+			}
 		}
 		if _, err := c.Extend(t.Context(), id, more); (err == nil) != (test.change == nil) ||
 			err != nil && !strings.Contains(err.Error(), "by one rule") {

@@ -12,6 +12,7 @@ import (
 
 	"sweep/coordinator/schedule"
 	"sweep/sweep"
+	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
 
@@ -94,8 +95,8 @@ type reconciler struct {
 	unlisted map[string]error
 	// tending means that tendArtifacts runs, in work.
 	tending atomic.Bool
-	// rules are by what W&B's hyperband stops trials, by sweep; nil if it does not.
-	rules map[string]*sweep.Stopping
+	// rules are what stops trials by the values of all, by sweep; nil if nothing does.
+	rules map[string]policy.Policy
 	// judges means that judging will hold a token.
 	judges bool
 	work   sync.WaitGroup

@@ -344,9 +344,9 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 	taken := map[class][]wire.Job{}
 	for from, share := range shares {
 		jobs, marked, err := s.takeJobs(ctx, from.sweep, from.class, share)
-		if panicked, is := errors.AsType[*sweep.PanicError](err); is {
+		if fault := faultOf(err); fault != nil {
 			delete(s.active, from.sweep)
-			s.answers = append(s.answers, schedule.Broken{Sweep: from.sweep, Err: panicked, Unused: marked})
+			s.answers = append(s.answers, schedule.Broken{Sweep: from.sweep, Err: fault, Unused: marked})
 			continue
 		}
 		if err != nil {

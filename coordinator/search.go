@@ -15,22 +15,10 @@ import (
 // time that it takes grows with the trials. What it knows are the trials in the database. If the
 // coordinator is killed, its successor chooses the same points, or finds them written.
 type search struct {
-	policy searchPolicy
+	policy policy.Policy
 	// choosing means that chosen will have a choice. Only the scheduler's goroutine uses it.
 	choosing bool
 	chosen   chan choice
-}
-
-// searchPolicy decides about the trials of a sweep, a generation at a time.
-type searchPolicy interface {
-	// Objective is the metric by which it decides.
-	Objective() sweep.Select
-	// TakesStopped reports whether values of trials that were stopped early count. Without it they have none.
-	TakesStopped() bool
-	// Generation is the number of the generation after some trials, from 0.
-	Generation(trials int64) int64
-	// Next returns the generation after some trials, which have ended.
-	Next(ctx context.Context, trials []policy.Trial) ([]policy.Point, error)
 }
 
 // choice are the points after the first from ones of a grid.
@@ -40,28 +28,13 @@ type choice struct {
 	err    error
 }
 
-// newSearch returns the search of a submission by results.
-func newSearch(submission *sweep.Submission) (*search, error) {
-	s := &search{chosen: make(chan choice, 1)}
-	var err error
-	switch spec := &submission.Spec; {
-	case spec.Race != nil:
-		s.policy, err = policy.NewRace(spec, &submission.Description)
-	case spec.Halving != nil:
-		s.policy, err = policy.NewHalving(spec, &submission.Description)
-	default:
-		s.policy, err = policy.NewTPE(spec, &submission.Description)
-	}
-	return s, err
-}
-
 // generation returns the next trials of a grid whose points results choose, and how far the search
 // is. There are none yet if trials before them have not ended, by the classes of the sweep's backlog, or
 // while they are being chosen.
 func (s *scheduler) generation(ctx context.Context, a *activeSweep, ordinal int,
 	classes []sweep.ClassBacklog) ([]policy.Point, *schedule.Search, error) {
 	g, own := &a.record.Grids[ordinal], a.searches[ordinal]
-	progress := &schedule.Search{Generation: own.policy.Generation(g.Cursor)}
+	progress := &schedule.Search{Generation: own.policy.Generation(g.Cursor).Number}
 	if own.choosing {
 		select {
 		case c := <-own.chosen:
@@ -96,7 +69,7 @@ func (s *scheduler) generation(ctx context.Context, a *activeSweep, ordinal int,
 func (s *scheduler) choose(ctx context.Context, own *search, id string, first,
 	from int64) (points []policy.Point, err error) {
 	defer sweep.Catch(&err)
-	trials, objective := make([]policy.Trial, 0, from), own.policy.Objective()
+	trials, wants := make([]policy.Trial, 0, from), own.policy.Wants()
 	ended := true
 	err = s.store.Rows(ctx, id, first, first+from, func(row *sweep.TrialRow) error {
 		trial := policy.Trial{Value: math.NaN()}
@@ -107,13 +80,13 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first,
 			return &expansionError{fmt.Errorf("parameters of trial %d: %w", row.Index, err)}
 		}
 		ended = ended && row.State.Terminal()
-		ran := row.State == sweep.Completed && !row.Diverged || row.State == sweep.Stopped && own.policy.TakesStopped()
+		ran := row.State == sweep.Completed && !row.Diverged || row.State == sweep.Stopped && wants.Stopped
 		if ran && len(row.Summary) > 0 {
 			var summary map[string]*float64
 			if err := json.Unmarshal(row.Summary, &summary); err != nil {
 				return &expansionError{fmt.Errorf("summary of trial %d: %w", row.Index, err)}
 			}
-			if value := summary[objective.By]; value != nil && objective.Goal == sweep.Maximize {
+			if value := summary[wants.Metric]; value != nil && wants.Goal == sweep.Maximize {
 				trial.Value = -*value
 			} else if value != nil {
 				trial.Value = *value
@@ -125,10 +98,10 @@ func (s *scheduler) choose(ctx context.Context, own *search, id string, first,
 	if err != nil || !ended {
 		return nil, wrap(err, "reading the results of sweep %s", id)
 	}
-	points, err = own.policy.Next(ctx, trials)
-	if err == nil && len(points) == 0 {
+	step, err := own.policy.Step(ctx, policy.Observations{Trials: trials, Written: from})
+	if err == nil && len(step.Next) == 0 {
 		err = &expansionError{fmt.Errorf("the search ends at trial %d, before those that were counted at its "+
 			"submission; was it submitted by another version of the program?", from)}
 	}
-	return points, err
+	return step.Next, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
+	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
 
@@ -24,7 +25,8 @@ func searchSubmission() *sweep.Submission {
 			Range: &sweep.Range{Start: 1, Step: 1, Count: 2, Integer: true}}}}})
 	s.Description.Parameters = append(s.Description.Parameters, sweep.ParameterSchema{Name: "seed",
 		Type: sweep.IntegerType, Default: int64(1)})
-	s.Spec.Cap, s.Spec.Random = 60, &sweep.Random{Seed: 5, Replicated: true, Bayes: &sweep.Bayes{Batch: 6}}
+	s.Spec.Cap, s.Spec.Random = 60, &sweep.Random{Seed: 5, Replicated: true}
+	s.Spec.Policies = []sweep.Policy{policy.Of(&policy.Bayes{Batch: 6})}
 	s.Spec.Select = sweep.Select{By: "loss", Goal: sweep.Maximize}
 	return s
 }
@@ -77,7 +79,7 @@ func halvingSubmission() *sweep.Submission {
 	s := searchSubmission()
 	s.Description.Parameters = append(s.Description.Parameters, sweep.ParameterSchema{Name: "epochs",
 		Type: sweep.IntegerType, Default: int64(9)})
-	s.Spec.Random.Bayes, s.Spec.Halving = nil, sweep.NewHalving("epochs", 1, 9, 3, 0)
+	s.Spec.Policies = []sweep.Policy{policy.Of(policy.NewHalving("epochs", 1, 9, 3, 0))}
 	return s
 }
 
@@ -88,7 +90,8 @@ func raceSubmission() *sweep.Submission {
 	seeds.Parameters[0].Values.Range.Count = 8
 	s.Spec.Axes = []sweep.Axis{seeds, s.Spec.Axes[0], {Parameters: []sweep.AxisParameter{{Name: "y",
 		Values: sweep.Values{List: []any{0.1, 0.3, 0.5, 0.997}}}}}}
-	s.Spec.Cap, s.Spec.Random, s.Spec.Race = 0, nil, &sweep.Race{Confidence: 0.95}
+	s.Spec.Cap, s.Spec.Random = 0, nil
+	s.Spec.Policies = []sweep.Policy{policy.Of(&policy.Race{Confidence: 0.95})}
 	return s
 }
 

@@ -11,8 +11,12 @@ import (
 
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
+	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
+
+// byLoss stops trials whose loss is large.
+var byLoss = policy.While{Metric: "loss", Goal: sweep.Minimize}
 
 // stoppedSubmission is a grid of 20 points with two replicates, in generations of 4 points.
 func stoppedSubmission() *sweep.Submission {
@@ -21,8 +25,7 @@ func stoppedSubmission() *sweep.Submission {
 		Values: sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: 2, Integer: true}}}}})
 	s.Description.Parameters = append(s.Description.Parameters, sweep.ParameterSchema{Name: "seed",
 		Type: sweep.IntegerType, Default: int64(1)})
-	s.Spec.Stopping = &sweep.Stopping{Metric: "loss", Goal: sweep.Minimize,
-		Median: &sweep.Median{Batch: 4, StartupTrials: 4, WarmupSteps: 1}}
+	s.Spec.Policies = []sweep.Policy{policy.Of(&policy.Median{While: byLoss, Batch: 4, StartupTrials: 4, WarmupSteps: 1})}
 	return s
 }
 

@@ -104,5 +104,6 @@ func sameSweep(record *sweep.SweepRecord, now *sweep.Submission) bool {
 	old := &record.Grids[0].Submission
 	return old.Source == now.Source && old.Description.Name == now.Description.Name &&
 		old.Description.ResultVersion == now.Description.ResultVersion && maps.Equal(old.Datasets, now.Datasets) &&
-		old.Spec.Cap == now.Spec.Cap && reflect.DeepEqual(old.Spec.Random, now.Spec.Random)
+		old.Spec.Cap == now.Spec.Cap && reflect.DeepEqual(old.Spec.Random, now.Spec.Random) &&
+		reflect.DeepEqual(old.Spec.Policies, now.Spec.Policies)
 }

@@ -87,14 +87,14 @@ func (d *Distribution) check(parameter string) error {
 	return nil
 }
 
-// logarithmic reports whether the logarithms of positive draws are uniform.
-func (d *Distribution) logarithmic() bool {
+// Logarithmic reports whether the logarithms of positive draws are uniform.
+func (d *Distribution) Logarithmic() bool {
 	return d.Kind == LogUniformDistribution || d.Kind == InverseLogUniformDistribution ||
 		d.Kind == LogUniformValuesDistribution
 }
 
-// least is the smallest value that can be drawn.
-func (d *Distribution) least() float64 {
+// Least is the smallest value that can be drawn.
+func (d *Distribution) Least() float64 {
 	value, _ := Number(d.Quantile(0x1p-53))
 	return value
 }

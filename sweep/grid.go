@@ -35,8 +35,8 @@ type Grid struct {
 	removed []Removal
 	// random draws the points of a random search; nil for a grid.
 	random *sampler
-	// ladder has the points of Spec.Halving.
-	ladder *ladder
+	// arranged, if not nil, has the points: see Arrange.
+	arranged func(index int64) (Parameters, error)
 	// omitted are the points of Spec.Omit, which have no numbers.
 	omitted []omission
 }
@@ -57,7 +57,8 @@ const (
 
 // NewGrid checks spec and counts its points, at a cost that does not depend on unconstrained
 // axes. Errors are ErrNoPoint, ErrTooManyPoints and ErrEndless, wrapped, and *ParameterError for
-// bad parameters and conditions. With Spec.Random the points are draws and may repeat.
+// bad parameters and conditions. With Spec.Random the points are draws and may repeat. Spec.Policies are not looked at:
+// package policy has the grid with them.
 func NewGrid(spec *Spec) (*Grid, error) {
 	g, err := newGrid(spec)
 	if err == nil && len(spec.Omit) > 0 {
@@ -70,9 +71,6 @@ func NewGrid(spec *Spec) (*Grid, error) {
 }
 
 func newGrid(spec *Spec) (*Grid, error) {
-	if spec.Halving != nil {
-		return newHalvedGrid(spec)
-	}
 	if spec.Random != nil {
 		return newRandomGrid(spec)
 	}
@@ -104,9 +102,6 @@ func newGrid(spec *Spec) (*Grid, error) {
 		g.count = min(g.count, spec.Cap)
 	}
 	g.known = g.count
-	if spec.Race != nil {
-		return g, g.checkRace(spec)
-	}
 	return g, nil
 }
 
@@ -289,9 +284,23 @@ func (g *Grid) excluded(digits []int64, present []bool) bool {
 // Count is the number of points.
 func (g *Grid) Count() int64 { return g.count }
 
-// Known is how many points do not depend on results: all but for Random.Bayes and Halving, with which At
-// and All have the others as if there were no results.
+// Known is how many points do not depend on results: all, unless a policy chooses points. Then At and All have the
+// others as if there were no results.
 func (g *Grid) Known() int64 { return g.known }
+
+// Arrange returns the grid with other points, count of them, of which the first known ones do not depend on results.
+func (g *Grid) Arrange(count, known int64, at func(index int64) (Parameters, error)) *Grid {
+	arranged := *g
+	arranged.count, arranged.total, arranged.product, arranged.known = count, count, count, known
+	arranged.arranged, arranged.omitted = at, nil
+	return &arranged
+}
+
+// Distinct is how many different values an axis has.
+func (g *Grid) Distinct(axis int) int64 { return g.axes[axis].length }
+
+// Free reports whether neither conditions nor exclusions name an axis.
+func (g *Grid) Free(axis int) bool { return !g.axes[axis].constrained }
 
 // Product is the number of combinations of all values, before conditions,
 // exclusions and Spec.Cap; of a random search the number of draws.
@@ -307,8 +316,8 @@ func (g *Grid) At(index int64) (Parameters, error) {
 	}
 	index = g.ordinal(index)
 	switch {
-	case g.ladder != nil:
-		return g.ladder.at(index)
+	case g.arranged != nil:
+		return g.arranged(index)
 	case g.random != nil:
 		return g.random.at(index), nil
 	}

@@ -3,46 +3,19 @@ package sweep
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
+
+	"sweep/sweep/portable"
 )
 
 // Random draws points instead of enumerating them. A draw depends on Seed, its number and the
-// name of the parameter alone, not on other parameters or the number of points.
+// name of the parameter alone, not on other parameters or the number of points, unless a policy has
+// other draws.
 type Random struct {
 	Seed int64 `json:"seed"`
-	// Sobol has the points be those of a scrambled Sobol sequence, which cover the space more
-	// evenly than independent ones. Each axis with more than one value is the next dimension: a
-	// draw depends on that, too.
-	Sobol bool `json:"sobol,omitempty"`
-	// Bayes, if not nil, has results choose the points after the first ones: see Grid.Known.
-	Bayes *Bayes `json:"bayes,omitempty"`
 	// Replicated says that the last axis is not drawn: each draw is taken with all its values.
 	Replicated bool `json:"replicated,omitempty"`
 }
-
-// Bayes has the points be chosen in generations, those of each by the results of all before it.
-// Package policy chooses them.
-type Bayes struct {
-	// Batch is the number of points of a generation, each with all its replicates.
-	Batch int64 `json:"batch"`
-}
-
-// Bounds and defaults of a search by results.
-const (
-	// BayesStart is how many points are drawn before results count, rounded up to generations.
-	BayesStart = 10
-	// DefaultBatch is the number of points of a generation.
-	DefaultBatch = 16
-	// MostBatch bounds the points of a generation, MostBayes the trials of a search: choosing a point takes
-	// a time that grows with those before.
-	MostBatch = 1000
-	MostBayes = 10_000
-	// MostChoices bounds the values of all lists and zipped parameters of a search by results, and mostProbabilities
-	// what is estimated of them: one number for each at each point.
-	MostChoices       = 100_000
-	mostProbabilities = 20_000_000
-)
 
 // ErrEndless says that a search that draws its points has no end: Spec.Cap gives it one.
 var ErrEndless = errors.New("a search that draws its points has no end by itself: run_cap says how many trials it " +
@@ -52,10 +25,12 @@ var ErrEndless = errors.New("a search that draws its points has no end by itself
 var ErrExcluded = errors.New("leaves points out of a grid, and a search that draws its points has none: leave the " +
 	"values out of their lists, or write method: grid")
 
-// sampler draws the points of a random or Sobol search.
+// sampler draws the points of a search.
 type sampler struct {
 	seed uint64
 	axes []sampledAxis
+	// share, if not nil, is where a draw of an axis lies: see Grid.Draw.
+	share func(draw uint64, axis int) float64
 	// order are the parameters with conditions, each after those that its own name.
 	order      []string
 	conditions map[string][]Match
@@ -68,13 +43,6 @@ type sampler struct {
 type sampledAxis struct {
 	Axis
 	name uint64
-	// sobol is its dimension of a Sobol search; nil if draws are independent or all the same.
-	sobol *directions
-}
-
-// varies reports whether draws of the axis can differ.
-func (a *sampledAxis) varies() bool {
-	return a.Parameters[0].Values.Distribution != nil || a.Len() > 1
 }
 
 // newRandomGrid is NewGrid for a spec with Random.
@@ -89,8 +57,6 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 		return nil, err
 	}
 	switch {
-	case spec.Race != nil:
-		return nil, g.checkRace(spec)
 	case spec.Cap <= 0:
 		return nil, ErrEndless
 	case len(spec.Exclude) > 0:
@@ -104,88 +70,21 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 		s.conditions[c.Parameter] = append(s.conditions[c.Parameter], c.When)
 	}
 	for _, axis := range spec.Axes {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(axis.Parameters[0].Name)) // a hash takes everything
-		s.axes = append(s.axes, sampledAxis{Axis: axis, name: h.Sum64()})
+		s.axes = append(s.axes, sampledAxis{Axis: axis, name: portable.Hash(axis.Parameters[0].Name)})
 	}
 	if spec.Random.Replicated {
 		s.replicates = s.axes[len(s.axes)-1].Len()
 	}
-	if spec.Random.Sobol {
-		if err := s.placeDimensions(spec); err != nil {
-			return nil, err
-		}
-	}
-	g.random, g.count, g.total, g.product = s, spec.Cap, spec.Cap, spec.Cap
-	g.known = spec.Cap
-	if spec.Random.Bayes != nil {
-		if err := s.checkBayes(spec); err != nil {
-			return nil, err
-		}
-		batch := spec.Random.Bayes.Batch
-		g.known = min(spec.Cap, (BayesStart+batch-1)/batch*batch*s.replicates)
-	}
+	g.random, g.count, g.total, g.product, g.known = s, spec.Cap, spec.Cap, spec.Cap, spec.Cap
 	return g, nil
 }
 
-// checkBayes checks what a search by results needs besides.
-func (s *sampler) checkBayes(spec *Spec) error {
-	if b := spec.Random.Bayes.Batch; b < 1 || b > MostBatch {
-		return fmt.Errorf("a search by results with a batch of %d points: expected 1 to %d", b, MostBatch)
-	}
-	if spec.Cap > MostBayes {
-		return fmt.Errorf("a search by results has at most %d trials, and run_cap is %d: lower it, or write method: "+
-			"random", MostBayes, spec.Cap)
-	}
-	points, choices := (spec.Cap-1)/s.replicates+1, int64(0)
-	for _, axis := range spec.Axes {
-		if axis.Parameters[0].Values.List != nil || len(axis.Parameters) > 1 {
-			choices += min(axis.Len(), MostChoices+1)
-		}
-		if choices > MostChoices || choices*points > mostProbabilities {
-			return refused(axis.Parameters[0].Name, "its values, and those of other lists and zipped parameters, are "+
-				"too many for a search by results with %d points: it estimates a probability of each for each point; "+
-				"give a range, or write method: random", points)
-		}
-		for _, p := range axis.Parameters {
-			if d := p.Values.Distribution; d != nil && d.logarithmic() && d.Step != 0 && !(d.least() > d.Step/2) {
-				return refused(p.Name, "its smallest value is %v, and must be above q/2: a search by results is over "+
-					"logarithms", d.least())
-			}
-		}
-	}
-	return nil
-}
-
-// placeDimensions gives each axis that is drawn and varies a dimension of the Sobol sequence, in
-// order.
-func (s *sampler) placeDimensions(spec *Spec) error {
-	drawn := s.axes
-	if spec.Random.Replicated {
-		drawn = drawn[:len(drawn)-1]
-	}
-	var varying []*sampledAxis
-	for i := range drawn {
-		if drawn[i].varies() {
-			varying = append(varying, &drawn[i])
-		}
-	}
-	if len(varying) > SobolDimensions {
-		return refused(varying[SobolDimensions].Parameters[0].Name, "is number %d of the parameters that vary, and a "+
-			"Sobol search has at most %d: give some of them one value, or write method: random",
-			SobolDimensions+1, SobolDimensions)
-	}
-	if spec.Cap > 1<<sobolBits {
-		return ErrSobolPoints
-	}
-	dimensions, err := sobolDirections(len(varying))
-	if err != nil {
-		return err
-	}
-	for i, axis := range varying {
-		axis.sobol = &dimensions[i]
-	}
-	return nil
+// Draw returns the grid of a random search whose draw lies elsewhere on an axis: above a share of all values, which is
+// above 0 and below 1.
+func (g *Grid) Draw(share func(draw uint64, axis int) float64) *Grid {
+	drawn, sampler := *g, *g.random
+	drawn.random, sampler.share = &sampler, share
+	return &drawn
 }
 
 // at draws the point with the given index.
@@ -198,7 +97,10 @@ func (s *sampler) at(index int64) Parameters {
 			point[axis.Parameters[0].Name] = axis.Parameters[0].Values.At(replicate)
 			continue
 		}
-		u := s.share(uint64(draw), axis)
+		u := s.independent(uint64(draw), axis)
+		if s.share != nil {
+			u = s.share(uint64(draw), i)
+		}
 		for _, p := range axis.Parameters {
 			point[p.Name] = p.Values.Quantile(u)
 		}
@@ -211,28 +113,10 @@ func (s *sampler) at(index int64) Parameters {
 	return point
 }
 
-// share returns a number above 0 and below 1: a coordinate of the Sobol point, or one that looks
-// random.
-func (s *sampler) share(draw uint64, axis *sampledAxis) float64 {
-	key := mix(s.seed + golden)
-	var h uint64
-	if axis.sobol != nil {
-		h = scramble(axis.sobol.at(draw), mix(axis.name^key))
-	} else {
-		h = mix(mix(axis.name+golden*(draw+1))^key) >> (64 - sobolBits)
-	}
-	return (float64(h) + 0.5) / (1 << sobolBits)
-}
-
-// golden is the increment of splitmix64's counter.
-const golden = 0x9e3779b97f4a7c15
-
-// mix is the finalizer of splitmix64 (G. L. Steele Jr., D. Lea, C. H. Flood, Fast
-// splittable pseudorandom number generators, OOPSLA 2014).
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+// independent returns a number above 0 and below 1 that looks random.
+func (s *sampler) independent(draw uint64, axis *sampledAxis) float64 {
+	key := portable.Mix(s.seed + portable.Golden)
+	return portable.Share(portable.Mix(portable.Mix(axis.name+portable.Golden*(draw+1)) ^ key))
 }
 
 // Quantile returns the value for a draw of share u, 0 < u < 1: of the distribution, else of the

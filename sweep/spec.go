@@ -24,7 +24,7 @@ type Spec struct {
 	Memory int64 `json:"memory,omitempty"`
 	// Priority orders active sweeps, larger first.
 	Priority int `json:"priority,omitempty"`
-	// Axes span the grid in file order, the first varying slowest. Replicates are the last axis, with Race
+	// Axes span the grid in file order, the first varying slowest. Replicates are the last axis, for some policies
 	// the first one: a parameter "seed" with the values 1..k.
 	Axes []Axis `json:"axes"`
 	// Conditions say where a parameter exists.
@@ -38,12 +38,8 @@ type Spec struct {
 	Omit []byte `json:"omit,omitempty"`
 	// Random draws Cap points from the axes; nil takes all points.
 	Random *Random `json:"random,omitempty"`
-	// Stopping stops trials early; nil lets all run to their ends.
-	Stopping *Stopping `json:"early_terminate,omitempty"`
-	// Halving runs trials in rungs; nil runs each to its end.
-	Halving *Halving `json:"halving,omitempty"`
-	// Race stops running replicates of points that cannot be the best; nil runs all.
-	Race *Race `json:"race,omitempty"`
+	// Policies choose trials by results, draw points in ways of their own, and stop trials early.
+	Policies []Policy `json:"policies,omitempty"`
 	// Script is what is run for each trial of ScriptTrainer.
 	Script *Script `json:"script,omitempty"`
 	Select Select  `json:"select"`
@@ -70,6 +66,12 @@ const (
 	// SeedParameter is the parameter that replicates vary.
 	SeedParameter = "seed"
 )
+
+// Policy is a way of choosing or stopping trials. Package policy has the kinds, and what their settings mean.
+type Policy struct {
+	Kind     string          `json:"kind"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
 
 // Axis is one dimension of the grid: one parameter, or several with equally many values that
 // advance together (zip).
@@ -255,10 +257,4 @@ type Limits struct {
 // trial that takes its worker with it is lost, too, and the next loss may be one too many.
 func (l Limits) Suspects(lost int) bool {
 	return lost >= max(cmp.Or(max(l.Losses, 0), DefaultLosses)-1, 1)
-}
-
-// ByResults reports whether results decide about trials of the sweep before they are written, so that these are
-// written in generations: one when all trials before it have ended.
-func (s *Spec) ByResults() bool {
-	return s.Random != nil && s.Random.Bayes != nil || s.Race != nil || s.Halving != nil
 }

@@ -8,72 +8,6 @@ import (
 	"strings"
 )
 
-// Stopping is how trials are stopped early (early_terminate).
-type Stopping struct {
-	// Metric is compared, and Goal is Minimize or Maximize.
-	Metric string `json:"metric"`
-	Goal   string `json:"goal"`
-	// One of these is set.
-	Median    *Median    `json:"median,omitempty"`
-	Hyperband *Hyperband `json:"hyperband,omitempty"`
-}
-
-// Median stops a trial at a value of the metric at which its best value so far is worse than the
-// median of the values that earlier trials have at the same position. Trials run in generations,
-// and the earlier ones are those of the generations before: so which trials stop, and where, depends
-// on their values alone.
-type Median struct {
-	// Batch is the number of points of a generation, each with all its replicates.
-	Batch int64 `json:"batch"`
-	// StartupTrials is how many earlier trials must have a value at a position before it is judged.
-	StartupTrials int64 `json:"startup_trials"`
-	// WarmupSteps is how many values a trial reports before it is judged.
-	WarmupSteps int64 `json:"warmup_steps"`
-}
-
-// DefaultStartupTrials is the default of Median.StartupTrials.
-const DefaultStartupTrials = 5
-
-// MedianWindow is how many earlier trials, the last ones by index, a median is of at most.
-const MedianWindow = 1000
-
-// Hyperband is W&B's early_terminate with type: hyperband. A trial that runs is stopped if its value at the highest
-// band that it has reached is not among the best 1/Eta of all values there. That depends on when values come.
-type Hyperband struct {
-	// Bands are numbers of values, ascending.
-	Bands []int64 `json:"bands"`
-	Eta   float64 `json:"eta"`
-	// Strict compares the value at the band, else the best value so far is compared.
-	Strict bool `json:"strict"`
-}
-
-// MostBands bounds the bands from a smallest one on, as W&B does.
-const MostBands = 100
-
-// mostValues bounds a number of values.
-const mostValues = 1 << 53
-
-// BandsFrom returns the bands that W&B makes of min_iter and eta.
-func BandsFrom(minIter int64, eta float64) (bands []int64) {
-	for band := float64(minIter); len(bands) < MostBands && band <= mostValues; band *= eta {
-		bands = append(bands, int64(band))
-	}
-	return bands
-}
-
-// BandsUpTo returns the bands that W&B makes of max_iter, s and eta; there may be none.
-func BandsUpTo(maxIter, s int64, eta float64) (bands []int64) {
-	band := float64(maxIter)
-	for range s {
-		if band /= eta; band < 1 {
-			break
-		}
-		bands = append(bands, int64(band))
-	}
-	slices.Reverse(bands)
-	return bands
-}
-
 // StopPosition returns position i of those at which values are recorded and judged, from 0 on, as a
 // number of values: every value up to the 32nd, every second one up to the 64th, every fourth up to the
 // 128th, and so on.
@@ -86,7 +20,7 @@ func StopPosition(i int) int64 {
 	return (every + 2*int64(place+1)) << octave
 }
 
-// MostMarks is more than the positions at which a trial can have values: the last of them is above mostValues.
+// MostMarks is more than the positions at which a trial can have values: the last of them is above 2^53.
 const MostMarks = 1000
 
 // StopRule is what a worker needs to know to stop a trial early.
@@ -240,18 +174,6 @@ func ShortFloat(v float32) string { return strconv.FormatFloat(float64(v), 'g', 
 func Widen(v float32) float64 {
 	wide, _ := strconv.ParseFloat(ShortFloat(v), 64) // it is a number, or NaN or infinite
 	return wide
-}
-
-// Generation is the number of trials of a generation of a spec with Median, replicates included.
-func (m *Median) Generation(spec *Spec) int64 {
-	n := len(spec.Axes)
-	if n == 0 || spec.Random != nil && !spec.Random.Replicated {
-		return m.Batch
-	}
-	if last := spec.Axes[n-1]; len(last.Parameters) == 1 && last.Parameters[0].Name == SeedParameter {
-		return m.Batch * last.Len()
-	}
-	return m.Batch
 }
 
 // MarkedTrial is a trial with its marks. Deciding says that it is to stop already.

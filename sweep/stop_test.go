@@ -100,21 +100,3 @@ func TestWiden(t *testing.T) {
 		}
 	}
 }
-
-func TestMedianGeneration(t *testing.T) {
-	seeds := Axis{Parameters: []AxisParameter{{Name: SeedParameter, Values: Values{Range: &Range{Start: 1, Step: 1, Count: 3,
-		Integer: true}}}}}
-	m := Median{Batch: 4}
-	for _, test := range []struct {
-		spec Spec
-		want int64
-	}{
-		{Spec{}, 4}, {Spec{Axes: []Axis{seeds}}, 12},
-		{Spec{Axes: []Axis{seeds}, Random: &Random{}}, 4}, // seeds are drawn like any parameter
-		{Spec{Axes: []Axis{seeds}, Random: &Random{Replicated: true}}, 12},
-	} {
-		if got := m.Generation(&test.spec); got != test.want {
-			t.Errorf("%+v: %d trials, want %d", test.spec, got, test.want)
-		}
-	}
-}

@@ -85,6 +85,8 @@ type Launcher interface {
 	// Launch starts the named trainer. An unknown name is ErrNotFound, wrapped; any other error
 	// is the machine's.
 	Launch(ctx context.Context, name string) (Process, error)
+	// Describe returns the description of the named trainer, for which it is started unless it is known without.
+	Describe(ctx context.Context, name string) (*Description, error)
 	// Names returns the names of the trainers, sorted.
 	Names() []string
 }

@@ -116,14 +116,9 @@ func (o *offer) discover(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// describe starts a trainer and records its description, or why it does not start.
+// describe records the description of a trainer, or why it does not start.
 func (o *offer) describe(ctx context.Context, name string) {
-	process, err := o.launcher.Launch(ctx, name)
-	var d *sweep.Description
-	if err == nil {
-		d, err = process.Describe(ctx)
-		_ = process.Close() // it has answered, or has not
-	}
+	d, err := o.launcher.Describe(ctx, name)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/file"
+	"sweep/sweep/policy"
 )
 
 type expandOptions struct {
@@ -189,13 +190,8 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	}
 	fmt.Fprintf(out, "\nfirst  %s\nlast   %s\n", first, last)
 	if e.Known > 0 {
-		var how string
-		if spec := &p.submission.Spec; spec.Halving != nil {
-			how = "which points come to the next rungs, with more " + spec.Halving.Parameter
-		} else {
-			how = fmt.Sprintf("the others, %s at a time", sweep.CountText(spec.Random.Bayes.Batch, "point"))
-		}
-		fmt.Fprintf(out, "\nthese are trials 0 and %d: results choose %s\n", e.Known-1, how)
+		fmt.Fprintf(out, "\nthese are trials 0 and %d: results choose %s\n", e.Known-1,
+			policy.Chooses(&p.submission.Spec))
 	}
 	if e.Checked > 0 && e.Flops == 0 && e.Bytes == 0 {
 		fmt.Fprintf(out, "\n%d points checked\n", e.Checked)

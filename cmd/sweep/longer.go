@@ -82,7 +82,7 @@ func (o *longerOptions) do(cmd *cobra.Command, s *settings, args []string) error
 	}
 	var made *longer
 	err = withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
-		description, err := s.describeTrainer(cmd, record.Trainer)
+		description, err := s.describe(cmd.Context(), []string{record.Trainer})
 		if err == nil {
 			made, err = o.make(cmd, results, record, description, name, value)
 		}
@@ -132,20 +132,6 @@ func (o *longerOptions) parse() (name string, value int64, err error) {
 		return "", 0, usageError("--best %d: expected a number of trials", o.best)
 	}
 	return name, value, nil
-}
-
-// describeTrainer returns what a trainer says of itself.
-func (s *settings) describeTrainer(cmd *cobra.Command, name string) (*sweep.Description, error) {
-	launcher, err := s.newLauncher(s.logger(cmd))
-	if err != nil {
-		return nil, err
-	}
-	process, err := launcher.Launch(cmd.Context(), name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = process.Close() }() // it has answered
-	return process.Describe(cmd.Context())
 }
 
 // make selects the trials, prints what becomes of them, and writes the file of their sweep.

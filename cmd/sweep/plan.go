@@ -14,6 +14,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/file"
+	"sweep/sweep/policy"
 	"sweep/worker/script"
 	"sweep/worker/trainer"
 )
@@ -64,7 +65,7 @@ func (o *planOptions) addFlags(f *pflag.FlagSet) {
 // addSearchFlags adds the flags that override how a file chooses its points.
 func (o *planOptions) addSearchFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.count, "count", 0, "maximum number of trials, like run_cap in the file")
-	f.StringVar(&o.method, "method", "", "grid, random, sobol or bayes; overrides method in the file")
+	f.StringVar(&o.method, "method", "", policy.Or(policy.Names(policy.MethodKey))+"; overrides method in the file")
 }
 
 // check refuses values that make no sense.
@@ -72,8 +73,8 @@ func (o *planOptions) check() error {
 	if o.count < 0 {
 		return usageError("--count %d: expected a number of trials", o.count)
 	}
-	if o.method != "" && !slices.Contains(file.Methods, o.method) {
-		return usageError("--method %s: expected grid, random, sobol or bayes", o.method)
+	if methods := policy.Names(policy.MethodKey); o.method != "" && !slices.Contains(methods, o.method) {
+		return usageError("--method %s: expected %s", o.method, policy.Or(methods))
 	}
 	if o.directory == "" {
 		return nil
@@ -307,9 +308,9 @@ func (s *settings) newLauncher(log *slog.Logger) (*trainer.Launcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("path of this program: %w", err)
 	}
-	builtin := map[string][]string{}
-	for name := range builtinTrainers {
-		builtin[name] = []string{program, "trainer", "serve", name}
+	builtin := map[string]trainer.BuiltIn{}
+	for name, open := range builtinTrainers {
+		builtin[name] = trainer.BuiltIn{Command: []string{program, "trainer", "serve", name}, Open: open}
 	}
 	home, err := s.homeDir()
 	if err != nil {

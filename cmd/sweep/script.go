@@ -25,11 +25,14 @@ import (
 // ends a trainer that takes longer.
 const cancelGrace = script.Grace + 2*time.Second
 
-// scriptTrainer is the command line of the trainer that runs programs.
-func scriptTrainer(program, home string) []string {
+// scriptTrainer is the trainer that runs programs.
+func scriptTrainer(program, home string) trainer.BuiltIn {
 	folder := filepath.Join(home, "script")
-	return []string{program, "trainer", "serve", sweep.ScriptTrainer,
-		"--checkpoints", filepath.Join(folder, "checkpoints"), "--artifacts", filepath.Join(folder, "artifacts")}
+	return trainer.BuiltIn{
+		Command: []string{program, "trainer", "serve", sweep.ScriptTrainer,
+			"--checkpoints", filepath.Join(folder, "checkpoints"), "--artifacts", filepath.Join(folder, "artifacts")},
+		Open: func() (sweep.Trainer, error) { return &script.Trainer{}, nil },
+	}
 }
 
 // placeScript finds the directory in which a sweep file's program runs, and says
@@ -73,6 +76,7 @@ func restrictScripts(l *trainer.Launcher, directories []string) error {
 		delete(l.BuiltIn, sweep.ScriptTrainer)
 		return nil
 	}
+	programs := l.BuiltIn[sweep.ScriptTrainer]
 	for _, directory := range directories {
 		path, err := filepath.Abs(directory)
 		if err != nil {
@@ -81,8 +85,9 @@ func restrictScripts(l *trainer.Launcher, directories []string) error {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			return usageError("--script-dir %s: expected a directory", directory)
 		}
-		l.BuiltIn[sweep.ScriptTrainer] = append(l.BuiltIn[sweep.ScriptTrainer], "--root", path)
+		programs.Command = append(programs.Command, "--root", path)
 	}
+	l.BuiltIn[sweep.ScriptTrainer] = programs
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/policy"
 )
 
 // Bounds of what sweep tell reads.
@@ -129,7 +130,7 @@ type toldTrials struct {
 
 // tellPoints adds points to a sweep, points with the same parameters at once.
 func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *told) error {
-	if record.Grids[0].Submission.Spec.ByResults() {
+	if policy.ByResults(&record.Grids[0].Submission.Spec) {
 		return fmt.Errorf("sweep %s chooses its points by results and takes no others: submit a file with method: "+
 			"grid or random, and tell that sweep", record.ID)
 	}
@@ -281,6 +282,7 @@ func (t *told) submission(id string, first *sweep.Submission, from, until int) (
 		}
 	}
 	spec.Axes, spec.Conditions, spec.Exclude, spec.Cap, spec.Random, spec.Budget = axes, nil, nil, 0, nil, nil
+	spec.Policies = policy.Undrawn(spec.Policies)
 	for i := from; i < until; i++ {
 		canonical, err := t.points[i].Canonical()
 		if err != nil {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sweep/sweep/policy"
 )
 
 // privateWords are words that a newcomer would have to be told the meaning of, and what to
@@ -115,6 +117,74 @@ func unnamedBound(call *ast.CallExpr) (number string) {
 		}
 	}
 	return ""
+}
+
+// common are names of kinds of policies that mean other things, too.
+var common = []string{"grid", "random", "median"}
+
+// TestPolicyNames finds names of policies outside their package, in identifiers and strings: whatever depends on a kind is
+// asked of the registry.
+func TestPolicyNames(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	names := []string{"tpe"}
+	for _, k := range policy.Kinds {
+		if !slices.Contains(common, k.Name) {
+			names = append(names, k.Name)
+		}
+	}
+	eachFile(t, regexp.MustCompile(`\.go$`), func(name string, text string) {
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(path.Dir(name), "test") ||
+			strings.HasPrefix(name, "sweep/policy/") {
+			return
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			var text string
+			switch n := n.(type) {
+			case *ast.Ident:
+				text = n.Name
+			case *ast.BasicLit:
+				text = n.Value
+			}
+			if found := policyName(text, names); found != "" {
+				t.Errorf("%s: %s names the policy %s: what depends on it belongs into sweep/policy",
+					files.Position(n.Pos()), text, found)
+			}
+			return true
+		})
+	})
+}
+
+// word is a word of an identifier or a text.
+var word = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+
+// policyName returns which of some names is a word of a text, "" if none is.
+func policyName(text string, names []string) string {
+	for _, w := range word.FindAllString(text, -1) {
+		if slices.Contains(names, strings.ToLower(w)) {
+			return strings.ToLower(w)
+		}
+	}
+	return ""
+}
+
+func TestPolicyName(t *testing.T) {
+	t.Parallel()
+	names := []string{"race", "tpe", "halving"}
+	for text, want := range map[string]string{
+		"decodeRace": "race", "NewTPE": "tpe", "race": "race", "MostHalvingTrials": "halving",
+		`"early_terminate: {type: halving}"`: "halving", "trace": "", "StackTrace": "", "Raced": "", "braces": "",
+	} {
+		if got := policyName(text, names); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
 }
 
 func TestUnnamedBound(t *testing.T) {

@@ -96,7 +96,7 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 	return cmd
 }
 
-// describe starts the trainer that is named, or the built-in one, and asks it for its description.
+// describe returns the description of the trainer that is named, or of the built-in one.
 func (s *settings) describe(ctx context.Context, args []string) (*sweep.Description, error) {
 	name := sweep.DefaultTrainer
 	if len(args) > 0 {
@@ -106,10 +106,5 @@ func (s *settings) describe(ctx context.Context, args []string) (*sweep.Descript
 	if err != nil {
 		return nil, err
 	}
-	process, err := launcher.Launch(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = process.Close() }() // it has answered
-	return process.Describe(ctx)
+	return launcher.Describe(ctx, name)
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"embed"
 	"encoding/csv"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,60 +14,27 @@ import (
 	"time"
 )
 
-// sweeps are what a cluster runs: a grid, a search by results, one with trials that are stopped early, and a race. The
-// results of all are the same however often trials are interrupted.
-var sweeps = []struct{ name, file string }{
-	{"grid", `name: grid
-trainer: noop
-parameters: {x: {min: 1, max: 240}, milliseconds: {value: 60}, points: {value: 20}}
-`},
-	{"bayes", `name: bayes
-program: bowl.sh
-command: [bash, "${program}", "${args_no_hyphens}"]
-method: bayes
-run_cap: 24
-batch: 8
-metric: {name: loss, goal: minimize}
-parameters:
-  x: {min: -5.0, max: 5.0}
-  y: {min: -5.0, max: 5.0}
-`},
-	{"median", `name: median
-program: steps.sh
-command: [bash, "${program}", "${args_no_hyphens}"]
-method: random
-run_cap: 16
-batch: 8
-metric: {name: loss, goal: minimize}
-early_terminate: {type: median, startup_trials: 4, warmup_steps: 2}
-parameters:
-  rate: {min: 0.0, max: 1.0}
-`},
-	{"race", `name: race
-trainer: noop
-replicates: 6
-race: {by: value, confidence: 0.95}
-select: {group: [y], by: value, goal: minimize}
-parameters:
-  x: {values: [0, 0.5, 1, 1.5]}
-  y: {values: [0, 1]}
-  milliseconds: {value: 120}
-`},
-}
+// files are what a cluster runs: a grid, a search by results, one with trials that are stopped early, and one whose
+// replicates results choose, in this order, and their programs. The results of all are the same however often trials are
+// interrupted.
+//
+//go:embed sweeps
+var files embed.FS
 
-// scripts are the programs of the sweeps.
-var scripts = map[string]string{
-	"bowl.sh": `x=${1#*=} y=${2#*=}
-sleep 0.3
-echo "{\"loss\": $(awk "BEGIN { x = $x; y = $y; printf \"%.9g\", x*x + 2*y*y + x*y }")}" >> "$SWEEP_EVENTS"
-`,
-	"steps.sh": `rate=${1#*=}
-for step in 1 2 3 4 5 6 7 8; do
-  loss=$(awk "BEGIN { r = $rate; printf \"%.9g\", (r - 0.3)^2 + 1/$step }")
-  echo "{\"step\": $step, \"loss\": $loss}" >> "$SWEEP_EVENTS"
-  sleep 0.1
-done
-`,
+// sweepFile is a file of files, with the name of its sweep.
+type sweepFile struct{ name, file string }
+
+// sweeps are the files of sweeps.
+var sweeps = sweepFiles()
+
+func sweepFiles() (list []sweepFile) {
+	entries, _ := files.ReadDir("sweeps") // it is part of the program
+	for _, e := range entries {
+		if _, name, is := strings.Cut(strings.TrimSuffix(e.Name(), ".yaml"), "-"); is {
+			list = append(list, sweepFile{name, e.Name()})
+		}
+	}
+	return list
 }
 
 // extra is a sweep that is submitted and deleted beside the others; its trials are those of no other.
@@ -76,27 +45,16 @@ parameters: {x: {min: 1, max: 200}, milliseconds: {value: 20}, z: {value: %[1]s}
 
 // writeSweeps writes the files of the sweeps into a new directory.
 func writeSweeps(dir string) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	flat, err := fs.Sub(files, "sweeps")
+	if err != nil {
 		return err
 	}
-	files := map[string]string{}
-	for _, s := range sweeps {
-		files[s.name+".yaml"] = s.file
-	}
-	for name, text := range scripts {
-		files[name] = text
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.CopyFS(dir, flat)
 }
 
 // selection has what of the results does not depend on when and where trials run.
 const selection = `SELECT s.name, r.trial_index, r.state, r.parameters, r.summary, r.weights_digest
-	FROM results AS r JOIN sweeps AS s USING (sweep_id) WHERE s.name IN ('grid', 'bayes', 'median', 'race')
+	FROM results AS r JOIN sweeps AS s USING (sweep_id) WHERE s.name NOT LIKE 'extra%'
 	ORDER BY s.name, r.trial_index`
 
 // results are rows of results.
@@ -126,7 +84,7 @@ func undisturbed(ctx context.Context, dir string, p programs) (results, error) {
 		return nil, err
 	}
 	for _, s := range sweeps {
-		cmd := exec.CommandContext(ctx, p.sweep, "run", "--quiet", "--slots", "4", s.name+".yaml")
+		cmd := exec.CommandContext(ctx, p.sweep, "run", "--quiet", "--slots", "4", s.file)
 		cmd.Env, cmd.Dir = environment(home), files
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("running sweep %s undisturbed: %w\n%s", s.name, err, out)
@@ -154,7 +112,7 @@ func (r results) differs(want results) string {
 func (c *cluster) submitAll(ctx context.Context) error {
 	for _, s := range sweeps {
 		err := c.until(ctx, time.Minute, func() error {
-			_, err := c.command(ctx, "submit", s.name+".yaml", "--key", s.name)
+			_, err := c.command(ctx, "submit", s.file, "--key", s.name)
 			return err
 		})
 		if err != nil {

@@ -2,7 +2,6 @@ package file
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"sweep/sweep"
+	"sweep/sweep/policy"
 )
 
 // File is a decoded sweep file.
@@ -96,12 +96,12 @@ func LocateTrainer(name string, data []byte, err error) error {
 // keys are the top-level keys with a meaning here; foreignKeys those of Weights
 // & Biases that have none.
 var (
-	keys = []string{
+	keys = append([]string{
 		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
 		"zip", "when", "exclude", "run_cap", "select", "limits", "canary", "budget", "artifacts", "keep",
 		"requires",
-		"program", "command", "files", "project", "entity", "seed", "batch", "early_terminate", "race",
-	}
+		"program", "command", "files", "project", "entity", "seed", "batch",
+	}, policy.Keys()...)
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
 )
 
@@ -121,8 +121,9 @@ type decoder struct {
 	method string
 	// target is the metric that the key metric names, with its goal; empty if it names none.
 	target sweep.Select
-	// halving are the keys of early_terminate: {type: halving}.
-	halving []entry
+	// policies are the kinds that the file chooses, and batch the value of this key, 0 without one.
+	policies []*chosen
+	batch    int64
 	// ignored are the keys that mean nothing here.
 	ignored []entry
 	// written is how many conditions the file has itself; the trainer's follow.
@@ -187,11 +188,8 @@ func (d *decoder) decode(data []byte) {
 	d.decodeParameters()
 	d.decodeReplicates()
 	d.decodeSelect()
-	d.decodeHalving()
-	d.decodeRace()
+	d.decodePolicies()
 	d.decodeKeep()
-	d.checkObjective()
-	d.checkStopping()
 	if groups := d.decodeZip(); len(d.errors) == 0 {
 		d.buildAxes(groups)
 		// These compare with the values of the axes, so those must be sound.
@@ -209,25 +207,17 @@ func (d *decoder) decode(data []byte) {
 		d.add(d.file.locate(err))
 		return
 	}
-	grid, err := sweep.NewGrid(&d.file.Spec)
+	grid, err := policy.NewGrid(&d.file.Spec)
 	if own := d.file.Spec.Conditions; err != nil && d.description != nil && d.written < len(own) {
 		// There may be too many combinations to look at for the trainer's conditions.
 		d.file.Spec.Conditions = own[:d.written]
-		if grid, err = sweep.NewGrid(&d.file.Spec); err == nil {
+		if grid, err = policy.NewGrid(&d.file.Spec); err == nil {
 			d.note(d.file.parameters, "parameters", "points that differ only in parameters which do not apply are "+
 				"not told from each other: there are too many combinations")
 		}
 	}
-	if refused, ok := errors.AsType[*sweep.RaceError](err); ok {
-		d.fail(d.top["race"].where, "race", "%s", refused.Problem)
-		return
-	}
-	if refused, ok := errors.AsType[*sweep.HalvingError](err); ok {
-		d.fail(d.top["early_terminate"].where, "early_terminate", "%s", refused.Problem)
-		return
-	}
 	if err != nil {
-		d.add(d.file.locate(err))
+		d.failPolicy(err)
 		return
 	}
 	d.file.Grid = grid

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -86,6 +87,29 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// placed has the policies of a spec beside what they are about, as the golden files have them.
+func placed(spec string, policies []sweep.Policy) string {
+	list, _ := json.Marshal(policies)
+	var own, other string
+	for _, p := range policies {
+		settings := string(p.Settings)
+		switch {
+		case p.Kind == "sobol":
+			own = `,"sobol":true`
+		case p.Kind == "bayes":
+			own = `,"bayes":` + settings
+		case strings.HasPrefix(settings, `{"metric"`):
+			at := strings.Index(settings, `,"goal"`) + 1
+			at += strings.Index(settings[at:], `,`)
+			other += fmt.Sprintf(`,"early_terminate":%s,%q:{%s}`, settings[:at], p.Kind, settings[at+1:])
+		default:
+			other += fmt.Sprintf(`,%q:%s`, p.Kind, settings)
+		}
+	}
+	drawn := regexp.MustCompile(`("random":\{"seed":\d+)`)
+	return strings.Replace(drawn.ReplaceAllString(spec, "${1}"+own), `,"policies":`+string(list), other, 1)
+}
+
 // render writes a decoded file for people: notes, spec without axes, points.
 func render(f *File, err error) string {
 	var b strings.Builder
@@ -102,7 +126,7 @@ func render(f *File, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	fmt.Fprintf(&b, "%s\n%d points of %d\n", text, f.Grid.Count(), f.Grid.Product())
+	fmt.Fprintf(&b, "%s\n%d points of %d\n", placed(string(text), f.Spec.Policies), f.Grid.Count(), f.Grid.Product())
 	for _, r := range f.Grid.Removed() {
 		fmt.Fprintf(&b, "%s removed at %d\n", r.Parameter, r.Points)
 	}

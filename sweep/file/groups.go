@@ -19,7 +19,7 @@ func (d *decoder) checkGroups() {
 		return
 	}
 	choice := d.file.Spec.Select.Filled(d.description)
-	if d.bayes() { // which compares all points
+	if d.searches() { // which compares all points
 		choice.Group = nil
 	}
 	var measuring []*sweep.ParameterSchema
@@ -103,7 +103,7 @@ func (d *decoder) failGroup(p *sweep.ParameterSchema, choice sweep.Select, one, 
 	} else if e, ok := d.top["select"]; ok {
 		where, path = e.where, "select"
 	}
-	if d.bayes() {
+	if d.searches() {
 		d.fail(where, path, "%s is %s%s and %s, but it changes how %s is measured, or leaves it as it is, so a search "+
 			"by %s cannot choose between them: give it one value, and search once for each", p.Name, whose,
 			valueText(one), valueText(other), choice.By, choice.By)

@@ -1,8 +1,6 @@
 package file
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -12,107 +10,6 @@ import (
 
 	"sweep/sweep"
 )
-
-// Methods are the values of the key method.
-var Methods = []string{"grid", "random", "sobol", "bayes"}
-
-// decodeMethod decodes method and what belongs to a search that draws its points.
-func (d *decoder) decodeMethod() {
-	method, where := "grid", start
-	if n, ok := d.given("method"); ok {
-		where = at(n)
-		if method, ok = d.text(n, "method"); !ok {
-			return
-		}
-		if d.method != "" && method != d.method {
-			d.note(where, "method", "%s is asked for in its place", d.method)
-		}
-	}
-	switch method = cmp.Or(d.method, method); method {
-	case "grid":
-	case "random":
-		d.file.Spec.Random = &sweep.Random{}
-	case "sobol":
-		d.file.Spec.Random = &sweep.Random{Sobol: true}
-	case "bayes":
-		d.file.Spec.Random = &sweep.Random{Bayes: &sweep.Bayes{Batch: sweep.DefaultBatch}}
-	default:
-		d.failName(where, "method", fmt.Sprintf("must be grid, random, sobol or bayes, not %s", shorten(method)),
-			method, Methods)
-	}
-	d.decodeStopping()
-	d.decodeBatch(method)
-	if n, ok := d.given("seed"); ok {
-		seed, ok := d.integer(n, "seed", -1<<53, 1<<53)
-		switch {
-		case !ok:
-		case d.file.Spec.Random != nil:
-			d.file.Spec.Random.Seed = seed
-		case method == "grid":
-			d.fail(d.top["seed"].where, "seed", "belongs to method: random, sobol or bayes; a grid draws nothing (a "+
-				"parameter of this name belongs under parameters, and replicates gives each point several seeds)")
-		}
-	}
-}
-
-// decodeBatch decodes the size of the generations of a search by results, or of a sweep whose trials are stopped by the
-// median.
-func (d *decoder) decodeBatch(method string) {
-	n, ok := d.given("batch")
-	if !ok {
-		return
-	}
-	batch, ok := d.integer(n, "batch", 1, sweep.MostBatch)
-	switch random := d.file.Spec.Random; {
-	case !ok:
-	case d.bayes() || d.median() != nil:
-		if d.bayes() {
-			random.Bayes.Batch = batch
-		}
-		if m := d.median(); m != nil {
-			m.Batch = batch
-		}
-	case d.method != "":
-		d.note(d.top["batch"].where, "batch", "has no effect: it belongs to method: bayes and to early_terminate: "+
-			"{type: median}")
-	case slices.Contains(Methods, method):
-		d.fail(d.top["batch"].where, "batch", "belongs to method: bayes, of which it is how many points are chosen at "+
-			"a time, and to early_terminate: {type: median}; method: %s chooses none by results (a parameter of this "+
-			"name belongs under parameters)", method)
-	}
-}
-
-// bayes reports whether results choose the points.
-func (d *decoder) bayes() bool { return d.file.Spec.Random != nil && d.file.Spec.Random.Bayes != nil }
-
-// oneObjective is why a search by results with several metrics is refused.
-const oneObjective = "a search by results has one objective: name one metric, as in metric: {name: loss, goal: " +
-	"minimize}; a program can log a weighted sum of several as one"
-
-// checkObjective refuses a search by results without a metric, or with several.
-func (d *decoder) checkObjective() {
-	if !d.bayes() {
-		return
-	}
-	if e, ok := d.top["metric"]; ok && e.value.Kind == yaml.SequenceNode {
-		return // decodeMetric has refused it
-	}
-	for _, e := range d.ignored {
-		if e.key == "metrics" {
-			d.fail(e.where, "metrics", oneObjective)
-			return
-		}
-	}
-	known := d.description != nil && d.file.Spec.Select.Filled(d.description).By == ""
-	if by := d.file.Spec.Select.By; by == "" && (known || d.script()) {
-		where := start
-		if e, ok := d.top["method"]; ok {
-			where = e.where
-		}
-		d.fail(where, "method", "bayes needs the metric that is to be small or large, as in metric: {name: loss, "+
-			"goal: minimize}")
-	}
-}
 
 // checkRandom refuses what a search that draws its points cannot have: no end, and exclusions.
 func (d *decoder) checkRandom() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sweep/sweep"
+	"sweep/sweep/policy"
 )
 
 // object is a JSON object; encoding/json sorts its keys.
@@ -28,6 +29,7 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		declare(description, parameters, match, parameterName, metricName)
 	}
 	properties := keysSchema(description, parameters, parameterName, metricName)
+	maps.Copy(properties, policySchemas(metricName))
 	for _, key := range foreignKeys {
 		properties[key] = object{"description": "A key of W&B without effect here."}
 	}
@@ -49,82 +51,6 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		},
 	}
 	return json.MarshalIndent(schema, "", "  ")
-}
-
-func batchSchema() object {
-	return documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBatch,
-		"default": sweep.DefaultBatch}, "For method: bayes: how many points are chosen at a time, by the results of "+
-		"all points before them. For early_terminate: {type: median}: how many points are compared with the same "+
-		"earlier ones.")
-}
-
-// stoppingSchema describes early_terminate.
-func stoppingSchema() object {
-	return documented(object{"anyOf": []any{
-		object{
-			"type": "object", "required": []string{"type"}, "additionalProperties": false,
-			"properties": object{
-				"type": object{"const": "median"},
-				"startup_trials": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MedianWindow,
-					"default": sweep.DefaultStartupTrials}, "How many earlier trials must have a value at a position "+
-					"before trials are stopped there."),
-				"warmup_steps": documented(object{"type": "integer", "minimum": 0, "default": 0},
-					"How many values a trial reports before it is judged."),
-			},
-		},
-		object{
-			"type": "object", "required": []string{"type"}, "additionalProperties": false,
-			"properties": object{
-				"type": object{"const": "halving"},
-				"parameter": documented(object{"type": "string"}, "The parameter that is the number of epochs or "+
-					"steps; its value is that of the last rung."),
-				"min_iter": documented(object{"type": "integer", "minimum": 1, "default": 1},
-					"The smallest number of epochs or steps of a rung."),
-				"eta": documented(object{"type": "integer", "minimum": 2, "maximum": 1000, "default": sweep.DefaultEta},
-					"How many points of a rung there are for each of the next one, which has as many times its "+
-						"epochs."),
-				"cohort": documented(object{"type": "integer", "minimum": 2, "maximum": sweep.MostHalving},
-					"The number of points that are compared; by default the smallest one of which a point comes to "+
-						"the last rung."),
-			},
-		},
-		object{
-			"type": "object", "required": []string{"type"},
-			"anyOf": []any{
-				object{"required": []string{"min_iter"}}, object{"required": []string{"max_iter", "s"}},
-			},
-			"properties": object{
-				"type": object{"const": "hyperband"},
-				"min_iter": documented(object{"type": "integer", "minimum": 1}, "The first number of values at which "+
-					"trials are compared; the next ones are eta times as many."),
-				"max_iter": documented(object{"type": "integer", "minimum": 1},
-					"The number of values of a whole trial."),
-				"s": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostBands},
-					"How often trials are compared, at max_iter / eta, max_iter / eta² and so on."),
-				"eta": documented(object{"type": "number", "exclusiveMinimum": 1, "default": sweep.DefaultEta},
-					"The best 1/eta of the values pass."),
-				"strict": documented(object{"type": "boolean", "default": true}, "Whether the value there is "+
-					"compared, or the best one so far."),
-			},
-		},
-	}}, "Stops trials early whose metric is worse than that of others: {type: median} by the trials of earlier "+
-		"generations, {type: hyperband} as W&B does.")
-}
-
-// raceSchema describes race.
-func raceSchema(metricName, goal object) object {
-	return documented(object{
-		"type": "object", "additionalProperties": false,
-		"properties": object{
-			"by": documented(metricName, "The metric by which grid points are compared; by default that of "+
-				"select."),
-			"goal": documented(goal, "Whether a small or a large value is good; by default the goal of select or "+
-				"of the metric."),
-			"confidence": documented(object{"type": "number", "minimum": 0.5, "exclusiveMaximum": 1,
-				"default": sweep.DefaultConfidence}, "1 minus the level of the tests."),
-		},
-	}, "Runs one replicate of all grid points, then the next, and skips further replicates of points that are no "+
-		"longer likely to be the best of their group.")
 }
 
 // budgetSchema describes budget.
@@ -155,11 +81,8 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"The pool of workers that runs the trials."),
 		"priority": documented(object{"type": "integer", "default": 0}, "Active sweeps with a larger "+
 			"priority run first."),
-		"method": documented(object{"enum": Methods}, "grid runs every grid point; random draws run_cap points from "+
-			"W&B's distributions; sobol draws those of a scrambled Sobol sequence, which are more even; bayes has the "+
-			"results so far choose the next batch of points."),
-		"seed": documented(object{"type": "integer", "default": 0}, "For method: random, sobol or bayes: "+
-			"another seed draws other points."),
+		"seed": documented(object{"type": "integer", "default": 0}, "For method: "+policy.Or(drawing())+
+			": another seed draws other points."),
 		"batch":   batchSchema(),
 		"program": text("The program that is run for each trial, as in train.py."),
 		"command": documented(object{"type": "array", "minItems": 1,
@@ -167,10 +90,9 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"The command line of program, as a list of words with macros such as ${program} and ${args}."),
 		"files": documented(oneOrMore(object{"type": "string"}), "Files that results depend on, as "+
 			"requirements.txt or src/*.py: if one changes, trials run again."),
-		"project":         text("The project that programs see which log to W&B."),
-		"entity":          text("The entity that programs see which log to W&B."),
-		"early_terminate": stoppingSchema(),
-		"parameters":      parameters,
+		"project":    text("The project that programs see which log to W&B."),
+		"entity":     text("The entity that programs see which log to W&B."),
+		"parameters": parameters,
 		"replicates": documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with "+
 			"the values 1 to k, which varies fastest. Trials that differ only in it are replicates of one grid point."),
 		"zip": documented(object{"type": "array", "items": object{"type": "array", "minItems": 2,
@@ -198,7 +120,6 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 					"own goal."),
 			},
 		}, "How tables, the live view and best_trials select the result of each group."),
-		"race": raceSchema(metricName, goal),
 		"limits": documented(object{
 			"type": "object", "additionalProperties": false,
 			"properties": limitsSchema(),

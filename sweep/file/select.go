@@ -49,7 +49,7 @@ func (d *decoder) decodeSelect() {
 // decodeMetric reads {name, goal}; the other keys of W&B's metric guide
 // searches that this program does not make.
 func (d *decoder) decodeMetric() {
-	if n, ok := d.given("metric"); ok && n.Kind == yaml.SequenceNode && d.bayes() {
+	if n, ok := d.given("metric"); ok && n.Kind == yaml.SequenceNode && d.searches() {
 		d.fail(at(n), "metric", oneObjective)
 		return
 	}

@@ -15,7 +15,7 @@ func halvingSpec(points, replicates, cohort int64) *sweep.Spec {
 	count := func(first, n int64) sweep.Values {
 		return sweep.Values{Range: &sweep.Range{Start: float64(first), Step: 1, Count: n, Integer: true}}
 	}
-	return &sweep.Spec{Halving: sweep.NewHalving("epochs", 1, 9, 3, cohort), Axes: []sweep.Axis{
+	return &sweep.Spec{Policies: []sweep.Policy{Of(NewHalving("epochs", 1, 9, 3, cohort))}, Axes: []sweep.Axis{
 		axisOf("x", count(0, points)), axisOf("epochs", sweep.Values{List: []any{int64(9)}}),
 		axisOf(sweep.SeedParameter, count(1, replicates))}, Select: sweep.Select{By: "loss"}}
 }
@@ -23,29 +23,23 @@ func halvingSpec(points, replicates, cohort int64) *sweep.Spec {
 // halve runs a halving with the results of value. Each line is a generation: x:epochs of its trials of seed 1.
 func halve(t *testing.T, spec *sweep.Spec, value func(p sweep.Parameters) float64) ([]Trial, string) {
 	t.Helper()
-	halving, err := NewHalving(spec, &sweep.Description{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	halving := opened[*halving](t, spec, &sweep.Description{})
 	var trials []Trial
 	var lines []string
 	for {
-		generation := halving.Generation(int64(len(trials)))
-		next, err := halving.Next(t.Context(), trials)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := halving.Next(t.Context(), trials); err != nil || !reflect.DeepEqual(again, next) {
-			t.Fatalf("another generation from the same trials: %v", err)
+		generation := halving.Generation(int64(len(trials))).Number
+		points := next(t, halving, trials)
+		if again := next(t, halving, trials); !reflect.DeepEqual(again, points) {
+			t.Fatal("another generation from the same trials")
 		}
 		if generation != int64(len(lines)) {
 			t.Fatalf("generation %d after %d", generation, len(lines))
 		}
-		if len(next) == 0 {
+		if len(points) == 0 {
 			break
 		}
 		var line []string
-		for _, p := range next {
+		for _, p := range points {
 			trial := Trial{Parameters: p.Parameters, Value: math.NaN(), Skipped: p.Skip}
 			if p.Skip == "" {
 				trial.Value = value(p.Parameters)
@@ -125,11 +119,13 @@ func TestHalvingRefused(t *testing.T) {
 		want   string
 		change func(s *sweep.Spec)
 	}{
-		{"goes with no race", func(s *sweep.Spec) { s.Race = &sweep.Race{Confidence: 0.95} }},
-		{"bayes needs all results", func(s *sweep.Spec) { s.Random = &sweep.Random{Bayes: &sweep.Bayes{Batch: 4}} }},
-		{"needs two rungs or more", func(s *sweep.Spec) { s.Halving = sweep.NewHalving("epochs", 9, 9, 3, 0) }},
-		{"needs two rungs or more", func(s *sweep.Spec) { s.Halving = sweep.NewHalving("epochs", 1, 9, 1, 0) }},
-		{"a cohort needs 3 points or more, not 2", func(s *sweep.Spec) { s.Halving.Cohort = 2 }},
+		{"does not go with race", func(s *sweep.Spec) { s.Policies = append(s.Policies, Of(&Race{Confidence: 0.95})) }},
+		{"bayes needs all results", func(s *sweep.Spec) {
+			s.Random, s.Cap, s.Policies = &sweep.Random{}, 9, append(s.Policies, Of(&Bayes{Batch: 4}))
+		}},
+		{"needs two rungs or more", func(s *sweep.Spec) { s.Policies[0] = Of(NewHalving("epochs", 9, 9, 3, 0)) }},
+		{"needs two rungs or more", func(s *sweep.Spec) { s.Policies[0] = Of(NewHalving("epochs", 1, 9, 1, 0)) }},
+		{"a cohort needs 3 points or more, not 2", func(s *sweep.Spec) { s.Policies[0] = Of(NewHalving("epochs", 1, 9, 3, 2)) }},
 		{"epochs has 2 values", func(s *sweep.Spec) { s.Axes[1].Parameters[0].Values.List = []any{int64(3), int64(9)} }},
 		{"the same replicates", func(s *sweep.Spec) { s.Cap = 7 }},
 		{"the same replicates", func(s *sweep.Spec) {
@@ -139,11 +135,8 @@ func TestHalvingRefused(t *testing.T) {
 	} {
 		spec := halvingSpec(9, 2, 9)
 		test.change(spec)
-		if _, err := NewHalving(spec, &sweep.Description{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := NewGrid(spec); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %q", err, test.want)
 		}
-	}
-	if _, err := NewHalving(raceSpec(2, 6, 0.95), &sweep.Description{}); err == nil {
-		t.Error("a sweep without halving has one")
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // marked returns what is known of a trial with a history.
-func marked(rule *sweep.Stopping, running bool, history ...float32) Marked {
-	w := sweep.NewWatch(&sweep.StopRule{Metric: rule.Metric, Goal: rule.Goal, Bands: rule.Hyperband.Bands})
+func marked(rule *Hyperband, running bool, history ...float32) Marked {
+	w := sweep.NewWatch(&sweep.StopRule{Metric: rule.Metric, Goal: rule.Goal, Bands: rule.Bands})
 	steps := make([]int64, len(history))
 	for i := range steps {
 		steps[i] = int64(3 * i)
@@ -26,20 +26,21 @@ func marked(rule *sweep.Stopping, running bool, history ...float32) Marked {
 func TestHyperbandExamples(t *testing.T) {
 	histories := [][]float32{{10, 10}, {10, 8, 8}, {10, 7, 7}, {10, 6, 6}, {3, 9, 9, 9}}
 	for _, test := range []struct {
-		hyperband sweep.Hyperband
+		hyperband Hyperband
 		bands     string
 		want      string
 	}{
-		{sweep.Hyperband{Bands: sweep.BandsUpTo(5, 2, 2), Eta: 2, Strict: true}, "1 2", "ae"},
-		{sweep.Hyperband{Bands: sweep.BandsUpTo(5, 2, 2), Eta: 2}, "1 2", "a"},
-		{sweep.Hyperband{Bands: sweep.BandsFrom(1, 2), Eta: 2, Strict: true}, "1 2 4 8 ", "a"},
-		{sweep.Hyperband{Bands: sweep.BandsFrom(2, 3), Eta: 3, Strict: true}, "2 6 18 ", "abe"},
-		{sweep.Hyperband{Bands: sweep.BandsUpTo(27, 2, 3), Eta: 3, Strict: true}, "3 9", "be"},
-		{sweep.Hyperband{Bands: sweep.BandsFrom(3, 3), Eta: 3, Strict: true}, "3 9 27 ", "be"},
-		{sweep.Hyperband{Bands: sweep.BandsUpTo(18, 2, 3), Eta: 3, Strict: true}, "2 6", "abe"},
-		{sweep.Hyperband{Bands: sweep.BandsUpTo(81, 3, 3), Eta: 3, Strict: true}, "3 9 27", "be"},
+		{Hyperband{Bands: bandsUpTo(5, 2, 2), Eta: 2, Strict: true}, "1 2", "ae"},
+		{Hyperband{Bands: bandsUpTo(5, 2, 2), Eta: 2}, "1 2", "a"},
+		{Hyperband{Bands: bandsFrom(1, 2), Eta: 2, Strict: true}, "1 2 4 8 ", "a"},
+		{Hyperband{Bands: bandsFrom(2, 3), Eta: 3, Strict: true}, "2 6 18 ", "abe"},
+		{Hyperband{Bands: bandsUpTo(27, 2, 3), Eta: 3, Strict: true}, "3 9", "be"},
+		{Hyperband{Bands: bandsFrom(3, 3), Eta: 3, Strict: true}, "3 9 27 ", "be"},
+		{Hyperband{Bands: bandsUpTo(18, 2, 3), Eta: 3, Strict: true}, "2 6", "abe"},
+		{Hyperband{Bands: bandsUpTo(81, 3, 3), Eta: 3, Strict: true}, "3 9 27", "be"},
 	} {
-		rule := &sweep.Stopping{Metric: "loss", Goal: sweep.Minimize, Hyperband: &test.hyperband}
+		rule := &test.hyperband
+		rule.While = While{Metric: "loss", Goal: sweep.Minimize}
 		if text := sweep.BandsText(test.hyperband.Bands); !strings.HasPrefix(text, test.bands) {
 			t.Errorf("bands %.30s, want %s", text, test.bands)
 		}
@@ -48,7 +49,7 @@ func TestHyperbandExamples(t *testing.T) {
 			trials = append(trials, marked(rule, true, h...))
 		}
 		got := ""
-		for _, d := range Hyperband(rule, trials) {
+		for _, d := range hyperbandStops(rule, trials) {
 			got += string(rune('a' + d.Trial))
 		}
 		if got != test.want {
@@ -81,16 +82,15 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 	etas := []float64{2, 3, 4, 1.5, 2.5, 1.1}
 	for i, want := range recorded {
 		c := &counted{seed: uint64(i)}
-		h := &sweep.Hyperband{Eta: etas[c.below(6)], Strict: c.below(2) == 0}
+		h := &Hyperband{While: While{Metric: "loss", Goal: sweep.Minimize}, Eta: etas[c.below(6)], Strict: c.below(2) == 0}
 		if c.below(2) == 0 {
-			h.Bands = sweep.BandsFrom(int64(1+c.below(6)), h.Eta)
+			h.Bands = bandsFrom(int64(1+c.below(6)), h.Eta)
 		} else {
 			most := int64(2 + c.below(60))
-			h.Bands = sweep.BandsUpTo(most, int64(1+c.below(4)), h.Eta)
+			h.Bands = bandsUpTo(most, int64(1+c.below(4)), h.Eta)
 		}
-		rule := &sweep.Stopping{Metric: "loss", Goal: sweep.Minimize, Hyperband: h}
 		if c.below(2) == 1 {
-			rule.Goal = sweep.Maximize
+			h.Goal = sweep.Maximize
 		}
 		var trials []Marked
 		for range 1 + c.below(30) {
@@ -103,11 +103,11 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 				}
 			}
 			if len(h.Bands) > 0 {
-				trials = append(trials, marked(rule, running, history...))
+				trials = append(trials, marked(h, running, history...))
 			}
 		}
 		var names []string
-		for _, d := range Hyperband(rule, trials) {
+		for _, d := range hyperbandStops(h, trials) {
 			names = append(names, fmt.Sprint(d.Trial))
 		}
 		got := strings.TrimSpace(fmt.Sprintf("%d: %s", i, strings.Join(names, ",")))
@@ -115,21 +115,20 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 			got = fmt.Sprintf("%d: no band", i)
 		}
 		if got != want {
-			t.Errorf("case %d (%+v, %s): %s, want %s", i, *h, rule.Goal, got, want)
+			t.Errorf("case %d (%+v, %s): %s, want %s", i, *h, h.Goal, got, want)
 		}
 	}
 }
 
 // A decision names the values that it compares.
 func TestHyperbandDecision(t *testing.T) {
-	rule := &sweep.Stopping{Metric: "accuracy", Goal: sweep.Maximize, Hyperband: &sweep.Hyperband{Bands: []int64{2}, Eta: 2,
-		Strict: true}}
+	rule := &Hyperband{While: While{Metric: "accuracy", Goal: sweep.Maximize}, Bands: []int64{2}, Eta: 2, Strict: true}
 	var trials []Marked
 	for i := range 4 {
 		trials = append(trials, marked(rule, i == 0, 0, float32(i)))
 	}
 	want := []Decision{{Trial: 0, Band: 2, Value: 0, Threshold: 1, Trials: 4}}
-	if got := Hyperband(rule, trials); !slices.Equal(got, want) {
+	if got := hyperbandStops(rule, trials); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

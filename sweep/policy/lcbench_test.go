@@ -341,8 +341,8 @@ func atRandom(t testing.TB, seed int64) chooser {
 // byTPE chooses generations of a size.
 func byTPE(t testing.TB, seed, batch int64) chooser {
 	spec := lcbenchSpec(lcbenchTrials, seed)
-	spec.Random.Bayes = &sweep.Bayes{Batch: batch}
-	tpe, err := NewTPE(spec, &sweep.Description{})
+	spec.Policies = []sweep.Policy{Of(&Bayes{Batch: batch})}
+	_, policies, err := Open(&sweep.Submission{Spec: *spec})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,9 +352,11 @@ func byTPE(t testing.TB, seed, batch int64) chooser {
 		for i, p := range points {
 			trials = append(trials, Trial{Parameters: p.Parameters, Value: -accuracies[i]})
 		}
-		if points, err = tpe.Next(t.Context(), trials); err != nil {
+		step, err := policies[0].Step(t.Context(), Observations{Trials: trials, Written: int64(len(trials))})
+		if err != nil {
 			t.Fatal(err)
 		}
+		points = step.Next
 		for _, p := range points {
 			next = append(next, p.Parameters)
 		}

@@ -13,25 +13,43 @@ func TestMedianLimits(t *testing.T) {
 	marks := [][]float32{{10, 9, 8}, {10, 8}, {10, 7, 7, 7}, {4, 6.5, 3}, {}}
 	tests := []struct {
 		name string
-		rule sweep.Median
+		rule Median
 		want []sweep.StopLimit
 	}{
-		{"all", sweep.Median{StartupTrials: 1}, []sweep.StopLimit{{At: 1, Value: 10, Trials: 4},
+		{"all", Median{StartupTrials: 1}, []sweep.StopLimit{{At: 1, Value: 10, Trials: 4},
 			{At: 2, Value: 7.5, Trials: 4}, {At: 3, Value: 7, Trials: 3}, {At: 4, Value: 7, Trials: 1}}},
-		{"startup trials", sweep.Median{StartupTrials: 3}, []sweep.StopLimit{{At: 1, Value: 10, Trials: 4},
+		{"startup trials", Median{StartupTrials: 3}, []sweep.StopLimit{{At: 1, Value: 10, Trials: 4},
 			{At: 2, Value: 7.5, Trials: 4}, {At: 3, Value: 7, Trials: 3}}},
-		{"too few", sweep.Median{StartupTrials: 5}, nil},
-		{"warmup", sweep.Median{StartupTrials: 3, WarmupSteps: 2}, []sweep.StopLimit{{At: 3, Value: 7, Trials: 3}}},
-		{"none", sweep.Median{StartupTrials: 0}, []sweep.StopLimit{{At: 1, Value: 10, Trials: 4},
+		{"too few", Median{StartupTrials: 5}, nil},
+		{"warmup", Median{StartupTrials: 3, WarmupSteps: 2}, []sweep.StopLimit{{At: 3, Value: 7, Trials: 3}}},
+		{"none", Median{StartupTrials: 0}, []sweep.StopLimit{{At: 1, Value: 10, Trials: 4},
 			{At: 2, Value: 7.5, Trials: 4}, {At: 3, Value: 7, Trials: 3}, {At: 4, Value: 7, Trials: 1}}},
 	}
 	for _, test := range tests {
-		if got := MedianLimits(&test.rule, marks); !reflect.DeepEqual(got, test.want) {
+		if got := medianLimits(&test.rule, marks); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
 	long := make([]float32, 40)
-	if got := MedianLimits(&sweep.Median{StartupTrials: 1}, [][]float32{long}); got[39].At != sweep.StopPosition(39) {
+	if got := medianLimits(&Median{StartupTrials: 1}, [][]float32{long}); got[39].At != sweep.StopPosition(39) {
 		t.Errorf("the last limit is at %d", got[39].At)
+	}
+}
+
+func TestMedianGeneration(t *testing.T) {
+	seeds := sweep.Axis{Parameters: []sweep.AxisParameter{{Name: sweep.SeedParameter, Values: sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: 3,
+		Integer: true}}}}}
+	m := Median{Batch: 4}
+	for _, test := range []struct {
+		spec sweep.Spec
+		want int64
+	}{
+		{sweep.Spec{}, 4}, {sweep.Spec{Axes: []sweep.Axis{seeds}}, 12},
+		{sweep.Spec{Axes: []sweep.Axis{seeds}, Random: &sweep.Random{}}, 4}, // seeds are drawn like any parameter
+		{sweep.Spec{Axes: []sweep.Axis{seeds}, Random: &sweep.Random{Replicated: true}}, 12},
+	} {
+		if got := m.size(&test.spec); got != test.want {
+			t.Errorf("%+v: %d trials, want %d", test.spec, got, test.want)
+		}
 	}
 }

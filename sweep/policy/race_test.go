@@ -17,7 +17,8 @@ func raceSpec(points, replicates int64, confidence float64) *sweep.Spec {
 	integers := func(n int64) sweep.Values {
 		return sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: n, Integer: true}}
 	}
-	return &sweep.Spec{Race: &sweep.Race{By: "loss", Confidence: confidence}, Select: sweep.Select{Group: []string{"model"}},
+	return &sweep.Spec{Policies: []sweep.Policy{Of(&Race{By: "loss", Confidence: confidence})},
+		Select: sweep.Select{Group: []string{"model"}},
 		Axes: []sweep.Axis{axisOf(sweep.SeedParameter, integers(replicates)),
 			axisOf("model", sweep.Values{List: []any{"a", "b"}}), axisOf("x", integers(points))}}
 }
@@ -25,26 +26,20 @@ func raceSpec(points, replicates int64, confidence float64) *sweep.Spec {
 // runRace runs a race with the results of value, and returns its trials and why points are out, in order.
 func runRace(t *testing.T, spec *sweep.Spec, value func(p sweep.Parameters) float64) (trials []Trial, reasons []string) {
 	t.Helper()
-	race, err := NewRace(spec, &sweep.Description{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	race := opened[*race](t, spec, &sweep.Description{})
 	said := map[string]bool{}
 	for {
-		if got, want := race.Generation(int64(len(trials))), int64(len(trials))/race.points; got != want {
+		if got, want := race.Generation(int64(len(trials))).Number, int64(len(trials))/race.points; got != want {
 			t.Fatalf("generation %d after %d trials", got, len(trials))
 		}
-		next, err := race.Next(t.Context(), trials)
-		if err != nil {
-			t.Fatal(err)
+		points := next(t, race, trials)
+		if again := next(t, race, trials); !reflect.DeepEqual(again, points) {
+			t.Fatal("another generation from the same trials")
 		}
-		if again, err := race.Next(t.Context(), trials); err != nil || !reflect.DeepEqual(again, next) {
-			t.Fatalf("another generation from the same trials: %v", err)
-		}
-		if len(next) == 0 {
+		if len(points) == 0 {
 			return trials, reasons
 		}
-		for _, p := range next {
+		for _, p := range points {
 			trial := Trial{Parameters: p.Parameters, Value: math.NaN(), Skipped: p.Skip}
 			if p.Skip == "" {
 				trial.Value = value(p.Parameters)
@@ -104,7 +99,7 @@ func TestRace(t *testing.T) {
 		t.Errorf("%d trials: %q", len(trials), reasons)
 	}
 	spec := raceSpec(4, 8, 0.95)
-	spec.Race.Goal = sweep.Maximize
+	spec.Policies[0] = Of(&Race{By: "loss", Goal: sweep.Maximize, Confidence: 0.95})
 	_, largest := runRace(t, spec, value) // policies have such a metric with its sign reversed
 	if want := "a 2, seed 6: cannot win: loss is -2.188 after 5 replicates, and -1.188 at trial 0 (Wilcoxon, p = 0.031)"; largest[0] != want {
 		t.Errorf("a metric that is to be large: %s, want %s", largest[0], want)
@@ -115,19 +110,12 @@ func TestRace(t *testing.T) {
 func TestRaceRetried(t *testing.T) {
 	spec := raceSpec(3, 9, 0.95)
 	trials, _ := runRace(t, spec, func(p sweep.Parameters) float64 { return float64(p["x"].(int64)) })
-	race, err := NewRace(spec, &sweep.Description{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	race := opened[*race](t, spec, &sweep.Description{})
 	until := 6 * race.points
 	for i := range trials {
 		trials[i].Value = -trials[i].Value
 	}
-	next, err := race.Next(t.Context(), trials[:until])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range next {
+	for i, p := range next(t, race, trials[:until]) {
 		if was := trials[int(until-race.points)+i].Skipped; was != "" && p.Skip != was {
 			t.Errorf("point %d: %q was %q", i, p.Skip, was)
 		}
@@ -160,17 +148,11 @@ func TestRaceSaves(t *testing.T) {
 }
 
 func TestRaceEnds(t *testing.T) {
-	race, err := NewRace(raceSpec(2, 6, 0.95), &sweep.Description{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	race := opened[*race](t, raceSpec(2, 6, 0.95), &sweep.Description{})
 	trials, _ := runRace(t, raceSpec(2, 6, 0.95), func(sweep.Parameters) float64 { return 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := race.Next(ctx, trials[:20]); !errors.Is(err, context.Canceled) {
+	if _, err := race.Step(ctx, Observations{Trials: trials[:20], Written: 20}); !errors.Is(err, context.Canceled) {
 		t.Errorf("it goes on without its context: %v", err)
-	}
-	if _, err := NewRace(&sweep.Spec{Axes: raceSpec(2, 6, 0.95).Axes}, &sweep.Description{}); err == nil {
-		t.Error("a sweep without a race has one")
 	}
 }

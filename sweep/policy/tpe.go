@@ -4,15 +4,114 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"sweep/sweep"
+	"sweep/sweep/portable"
 )
 
-// TPE is the multivariate tree-structured Parzen estimator with the defaults of Optuna 5: the better
+var bayesKind = Kind{
+	Name: "bayes", Key: MethodKey, Draws: true, Search: true, Compares: true,
+	Doc:   "has the results so far choose the next batch of points",
+	Batch: "how many points are chosen at a time, by the results of all points before them",
+	New:   func() Settings { return &Bayes{Batch: DefaultBatch} },
+	Alone: "a search by results (method: bayes) is a sweep of its own: submit the file as one; with a larger run_cap " +
+		"it has the same first trials and reuses their results",
+}
+
+// Bayes has the points of a search be chosen in generations, those of each by the results of all before it.
+type Bayes struct {
+	defaults
+	// Batch is the number of points of a generation, each with all its replicates.
+	Batch int64 `json:"batch"`
+}
+
+// Bounds and defaults of a search by results.
+const (
+	// BayesStart is how many points are drawn before results count, rounded up to generations.
+	BayesStart = 10
+	// DefaultBatch is the number of points of a generation.
+	DefaultBatch = 16
+	// MostBatch bounds the points of a generation, MostBayes the trials of a search: choosing a point takes
+	// a time that grows with those before.
+	MostBatch = 1000
+	MostBayes = 10_000
+	// MostChoices bounds the values of all lists and zipped parameters of a search by results, and mostProbabilities
+	// what is estimated of them: one number for each at each point.
+	MostChoices       = 100_000
+	mostProbabilities = 20_000_000
+)
+
+func (*Bayes) kind() *Kind { return &bayesKind }
+
+func (b *Bayes) read(_ map[string]any, file *File) error {
+	b.Batch = cmp.Or(file.Batch, b.Batch)
+	known := file.Description != nil && file.selected(file.Spec.Select).By == ""
+	if file.Spec.Select.By == "" && (known || file.Spec.Trainer == sweep.ScriptTrainer) {
+		return bayesKind.refused("%s", bayesKind.NeedsMetric())
+	}
+	return nil
+}
+
+func (b *Bayes) chooses() string {
+	return fmt.Sprintf("the others, %s at a time", sweep.CountText(b.Batch, "point"))
+}
+
+func (b *Bayes) check(*sweep.Spec) error {
+	if b.Batch < 1 || b.Batch > MostBatch {
+		return fmt.Errorf("a search by results with a batch of %d points: expected 1 to %d", b.Batch, MostBatch)
+	}
+	return nil
+}
+
+// arrange has the points after the first generations be unknown.
+func (b *Bayes) arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error) {
+	if spec.Cap > MostBayes {
+		return nil, fmt.Errorf("a search by results has at most %d trials, and run_cap is %d: lower it, or write "+
+			"method: random", MostBayes, spec.Cap)
+	}
+	replicates := replicatesOf(spec)
+	points, choices := (spec.Cap-1)/replicates+1, int64(0)
+	for _, axis := range spec.Axes {
+		if axis.Parameters[0].Values.List != nil || len(axis.Parameters) > 1 {
+			choices += min(axis.Len(), MostChoices+1)
+		}
+		if choices > MostChoices || choices*points > mostProbabilities {
+			return nil, parameterError(axis.Parameters[0].Name, "its values, and those of other lists and zipped "+
+				"parameters, are too many for a search by results with %d points: it estimates a probability of each "+
+				"for each point; give a range, or write method: random", points)
+		}
+		for _, p := range axis.Parameters {
+			if d := p.Values.Distribution; d != nil && d.Logarithmic() && d.Step != 0 && !(d.Least() > d.Step/2) {
+				return nil, parameterError(p.Name, "its smallest value is %v, and must be above q/2: a search by "+
+					"results is over logarithms", d.Least())
+			}
+		}
+	}
+	known := min(spec.Cap, (BayesStart+b.Batch-1)/b.Batch*b.Batch*replicates)
+	return grid.Arrange(grid.Count(), min(known, grid.Count()), grid.At), nil
+}
+
+// replicatesOf is the number of trials of a point of a search that draws its points.
+func replicatesOf(spec *sweep.Spec) int64 {
+	if spec.Random.Replicated {
+		return spec.Axes[len(spec.Axes)-1].Len()
+	}
+	return 1
+}
+
+func (b *Bayes) open(spec *sweep.Spec, description *sweep.Description, grid *sweep.Grid) (Policy, error) {
+	t := &tpe{space: newSpace(spec, description), grid: grid, seed: uint64(spec.Random.Seed), batch: b.Batch,
+		objective: b.objective(spec, description), replicates: replicatesOf(spec)}
+	if spec.Random.Replicated {
+		t.seeds = &spec.Axes[len(spec.Axes)-1].Parameters[0]
+	}
+	return t, nil
+}
+
+// tpe is the multivariate tree-structured Parzen estimator with the defaults of Optuna 5: the better
 // points and the others each have an estimator, and the next point is the best by the ratio of their
 // densities among some that are drawn from the first. Points of the same generation, which have no
 // results yet, count among the others. The first points, and so many that a generation is full, are
@@ -21,58 +120,32 @@ import (
 //
 // J. Bergstra et al., Algorithms for hyper-parameter optimization, NeurIPS 2011; S. Watanabe,
 // Tree-structured Parzen estimator: understanding its algorithm components, 2023.
-type TPE struct {
+type tpe struct {
 	space     *space
 	grid      *sweep.Grid
 	seed      uint64
 	batch     int64
 	objective sweep.Select
-	// seeds are the values of the last axis if each point is taken with all of them.
-	seeds *sweep.AxisParameter
+	// seeds are the values of the last axis if each point is taken with all of them; replicates is how many.
+	seeds      *sweep.AxisParameter
+	replicates int64
 }
 
 // candidates is how many points are drawn for each that is chosen.
 const candidates = 24
 
-// NewTPE returns the search of a spec with Random.Bayes. The description is that of its trainer.
-func NewTPE(spec *sweep.Spec, description *sweep.Description) (*TPE, error) {
-	grid, err := sweep.NewGrid(spec)
-	if err != nil {
-		return nil, err
-	}
-	if spec.Random == nil || spec.Random.Bayes == nil {
-		return nil, fmt.Errorf("sweep %s has no search by results", spec.Name)
-	}
-	t := &TPE{space: newSpace(spec, description), grid: grid, seed: uint64(spec.Random.Seed),
-		batch: spec.Random.Bayes.Batch, objective: spec.Select.Filled(description)}
-	if spec.Random.Replicated {
-		t.seeds = &spec.Axes[len(spec.Axes)-1].Parameters[0]
-	}
-	return t, nil
+// Generation has a batch of points; the last one may have fewer.
+func (t *tpe) Generation(written int64) Generation {
+	return Generation{Number: (written + t.size() - 1) / t.size()}
 }
 
-// replicates is the number of trials of a point.
-func (t *TPE) replicates() int64 {
-	if t.seeds == nil {
-		return 1
-	}
-	return t.seeds.Values.Len()
+// Wants takes trials that were stopped early with their last values.
+func (t *tpe) Wants() Wants {
+	return Wants{Metric: t.objective.By, Goal: t.objective.Goal, Trials: true, Stopped: true}
 }
-
-// TakesStopped reports whether values of trials that were stopped early count: they do, as their last ones.
-func (t *TPE) TakesStopped() bool { return true }
-
-// Objective is the metric that is to be small or large.
-func (t *TPE) Objective() sweep.Select { return t.objective }
-
-// Generation is the number of the generation after some trials, from 0.
-func (t *TPE) Generation(trials int64) int64 { return (trials + t.size() - 1) / t.size() }
 
 // size is the number of trials of a generation; the last one may have fewer.
-func (t *TPE) size() int64 { return t.batch * t.replicates() }
-
-// Count is the number of trials.
-func (t *TPE) Count() int64 { return t.grid.Count() }
+func (t *tpe) size() int64 { return t.batch * t.replicates }
 
 // observation is a point with its value.
 type observation struct {
@@ -81,14 +154,14 @@ type observation struct {
 	value       float64
 }
 
-// Next returns the trials of the generation after some, which are all before it, in order of index,
+// Step returns the trials of the generation after some, which are all before it, in order of index,
 // replicates next to each other. There is none after the last. The value of a point is the mean over its
-// replicates; if one of them has none, the point is worse than all others. The error is that of ctx.
-func (t *TPE) Next(ctx context.Context, trials []Trial) (next []Point, err error) {
-	from := int64(len(trials))
-	until := min(from+t.size(), t.Count())
+// replicates; if one of them has none, the point is worse than all others.
+func (t *tpe) Step(ctx context.Context, seen Observations) (step Step, err error) {
+	from, trials := seen.Written, seen.Trials
+	until := min(from+t.size(), t.grid.Count())
 	var observations []observation
-	replicates := int(t.replicates())
+	replicates := int(t.replicates)
 	for i := 0; i+replicates <= len(trials); i += replicates {
 		o := observation{i / replicates, t.space.coordinates(trials[i].Parameters), 0}
 		for _, trial := range trials[i : i+replicates] {
@@ -99,15 +172,15 @@ func (t *TPE) Next(ctx context.Context, trials []Trial) (next []Point, err error
 	ended := len(observations)
 	for index := from; index < until; index += int64(replicates) {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return step, err
 		}
 		if index < t.grid.Known() {
 			for i := index; i < min(index+int64(replicates), until); i++ {
 				point, err := t.grid.At(i)
 				if err != nil {
-					return nil, err
+					return step, err
 				}
-				next = append(next, Point{Parameters: point})
+				step.Next = append(step.Next, Point{Parameters: point})
 			}
 			continue
 		}
@@ -118,14 +191,14 @@ func (t *TPE) Next(ctx context.Context, trials []Trial) (next []Point, err error
 			if t.seeds != nil {
 				trial[t.seeds.Name] = t.seeds.Values.At(r)
 			}
-			next = append(next, Point{Parameters: trial})
+			step.Next = append(step.Next, Point{Parameters: trial})
 		}
 	}
-	return next, nil
+	return step, nil
 }
 
 // choose returns the point after some, of which the first ended ones count with their values.
-func (t *TPE) choose(observations []observation, ended int) sweep.Parameters {
+func (t *tpe) choose(observations []observation, ended int) sweep.Parameters {
 	good, bad := split(observations, ended)
 	s := t.space
 	coordinates := make([]float64, len(s.axes))
@@ -158,14 +231,12 @@ func (t *TPE) choose(observations []observation, ended int) sweep.Parameters {
 }
 
 // random is the generator of a point's axes.
-func (t *TPE) random(index int, name string) *rand.Rand {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // a hash takes everything
-	return rand.New(rand.NewPCG(h.Sum64()^t.seed, uint64(index)))
+func (t *tpe) random(index int, name string) *rand.Rand {
+	return rand.New(rand.NewPCG(portable.Hash(name)^t.seed, uint64(index)))
 }
 
 // best returns the coordinates of some axes that are the best of the candidates.
-func (t *TPE) best(axes []int, good, bad []observation, random *rand.Rand) []float64 {
+func (t *tpe) best(axes []int, good, bad []observation, random *rand.Rand) []float64 {
 	dimensions := make([]dimension, len(axes))
 	for k, i := range axes {
 		dimensions[k] = t.space.axes[i].dimension

@@ -24,7 +24,7 @@ func numbers(kind sweep.DistributionKind, low, high, step float64) sweep.Values 
 
 // searchSpec has every kind of axis.
 func searchSpec(trials int64) *sweep.Spec {
-	return &sweep.Spec{Cap: trials, Random: &sweep.Random{Seed: 7, Bayes: &sweep.Bayes{Batch: 8}}, Axes: []sweep.Axis{
+	return &sweep.Spec{Cap: trials, Random: &sweep.Random{Seed: 7}, Policies: []sweep.Policy{Of(&Bayes{Batch: 8})}, Axes: []sweep.Axis{
 		axisOf("lr", numbers(sweep.LogUniformValuesDistribution, 1e-4, 1e-1, 0)),
 		axisOf("width", numbers(sweep.LogUniformValuesDistribution, 8, 512, 8)),
 		axisOf("momentum", numbers(sweep.UniformDistribution, 0, 1, 0)),
@@ -57,24 +57,18 @@ func loss(p sweep.Parameters) float64 {
 // run searches, with the results of value.
 func run(t *testing.T, spec *sweep.Spec, value func(index int, p sweep.Parameters) float64) []sweep.Parameters {
 	t.Helper()
-	search, err := NewTPE(spec, &sweep.Description{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	search := opened[*tpe](t, spec, &sweep.Description{})
 	var points []sweep.Parameters
 	var trials []Trial
 	for {
-		next, err := search.Next(t.Context(), trials)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(next) == 0 {
+		chosen := next(t, search, trials)
+		if len(chosen) == 0 {
 			return points
 		}
-		if want := min(search.size(), spec.Cap-int64(len(points))); int64(len(next)) != want {
-			t.Fatalf("%d trials after %d, want %d", len(next), len(points), want)
+		if want := min(search.size(), spec.Cap-int64(len(points))); int64(len(chosen)) != want {
+			t.Fatalf("%d trials after %d, want %d", len(chosen), len(points), want)
 		}
-		for _, p := range next {
+		for _, p := range chosen {
 			trials = append(trials, Trial{Parameters: p.Parameters, Value: value(len(points), p.Parameters)})
 			points = append(points, p.Parameters)
 		}
@@ -97,7 +91,7 @@ func TestTPEIsAFunction(t *testing.T) {
 		t.Error("other points with another cap")
 	}
 	random := searchSpec(60)
-	random.Random.Bayes = nil
+	random.Policies = nil
 	grid, err := sweep.NewGrid(random)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +128,7 @@ func TestTPERoundsAsRandom(t *testing.T) {
 	if len(drawn) != 10 {
 		t.Fatalf("%d values are drawn", len(drawn))
 	}
-	spec := &sweep.Spec{Cap: 80, Random: &sweep.Random{Seed: 3, Bayes: &sweep.Bayes{Batch: 8}},
+	spec := &sweep.Spec{Cap: 80, Random: &sweep.Random{Seed: 3}, Policies: []sweep.Policy{Of(&Bayes{Batch: 8})},
 		Axes: []sweep.Axis{axisOf("x", steps), axisOf("y", numbers(sweep.LogUniformValuesDistribution, 0.1, 3, 0.1))}}
 	for i, p := range run(t, spec, func(_ int, p sweep.Parameters) float64 { return math.Abs(p["x"].(float64) - 1.3) }) {
 		if !drawn[p["x"]] {
@@ -185,21 +179,14 @@ func TestResolvedParameters(t *testing.T) {
 		{Name: "m1", Type: sweep.IntegerType, Default: int64(8)}, {Name: "m2", Type: sweep.NumberType, Default: 0.5},
 		{Name: "written", Type: sweep.NumberType}, {Name: "layers", Type: sweep.NumberType},
 	}}
-	search, err := NewTPE(spec, &description)
-	if err != nil {
-		t.Fatal(err)
-	}
+	search := opened[*tpe](t, spec, &description)
 	var plain, resolved []Trial
 	for i := 0; i < 40; i += 8 {
-		next, err := search.Next(t.Context(), plain)
-		if err != nil {
-			t.Fatal(err)
+		chosen := next(t, search, plain)
+		if again := next(t, search, resolved); !reflect.DeepEqual(again, chosen) {
+			t.Fatalf("generation %d has other points after resolved trials", i/8)
 		}
-		again, err := search.Next(t.Context(), resolved)
-		if err != nil || !reflect.DeepEqual(again, next) {
-			t.Fatalf("generation %d has other points after resolved trials: %v", i/8, err)
-		}
-		for _, point := range next {
+		for _, point := range chosen {
 			p := point.Parameters
 			full, err := description.Resolve(p)
 			if err != nil {
@@ -240,13 +227,10 @@ func TestReplicates(t *testing.T) {
 }
 
 func TestEndedContext(t *testing.T) {
-	search, err := NewTPE(searchSpec(9), &sweep.Description{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	search := opened[*tpe](t, searchSpec(9), &sweep.Description{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := search.Next(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, err := search.Step(ctx, Observations{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

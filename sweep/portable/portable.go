@@ -4,7 +4,10 @@
 //	rate := portable.Exp(portable.Log(low) + float64(u*width))
 package portable
 
-import "math"
+import (
+	"hash/fnv"
+	"math"
+)
 
 // Exp is e to the x, |x| ≤ 709, within a few units in the last place and with the
 // same bits everywhere: math.Exp is assembly on some machines. x = k·ln 2 + r,
@@ -36,3 +39,27 @@ func Log(x float64) float64 {
 	}
 	return float64(float64(k)*math.Ln2) + float64(2*float64(s*sum))
 }
+
+// Golden is the increment of splitmix64's counter.
+const Golden = 0x9e3779b97f4a7c15
+
+// Mix is the finalizer of splitmix64 (G. L. Steele Jr., D. Lea, C. H. Flood, Fast splittable pseudorandom number
+// generators, OOPSLA 2014).
+func Mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Hash is the FNV-1a hash of a name.
+func Hash(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // a hash takes everything
+	return h.Sum64()
+}
+
+// ShareBits is the number of binary digits of a share.
+const ShareBits = 52
+
+// Share is the number above 0 and below 1 that the first ShareBits bits of h stand for.
+func Share(h uint64) float64 { return (float64(h>>(64-ShareBits)) + 0.5) / (1 << ShareBits) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sweep/sweep"
+	"sweep/sweep/policy"
 )
 
 // Undecided is what is left of a sweep that was ended early. Its JSON form is what "--progress json" prints.
@@ -122,7 +123,7 @@ func eachUnwritten(ctx context.Context, g *sweep.GridRecord,
 	if g.Cursor >= g.Points {
 		return 0, nil
 	}
-	grid, err := sweep.NewGrid(&g.Submission.Spec)
+	grid, err := policy.NewGrid(&g.Submission.Spec)
 	if err != nil {
 		return 0, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/policy"
 )
 
 // answers is a store that answers with rows of trials, and that trials of all groups have taken some time.
@@ -100,7 +101,8 @@ func TestFindUndecided(t *testing.T) {
 func TestUndecidedSearch(t *testing.T) {
 	r := record(0)
 	g := &r.Grids[0]
-	g.Submission.Spec.Random = &sweep.Random{Bayes: &sweep.Bayes{Batch: 5}, Replicated: true}
+	g.Submission.Spec.Random = &sweep.Random{Replicated: true}
+	g.Submission.Spec.Policies = []sweep.Policy{policy.Of(&policy.Bayes{Batch: 5})}
 	g.Submission.Spec.Cap, g.Points = 60, 60
 	a := answers{taken: []any{int64(0), nil, nil}}
 	e, err := NewEstimator(t.Context(), a, r, nil, 0, 0)

@@ -44,13 +44,21 @@ var environment = []string{
 	"SYSTEMROOT",
 }
 
+// BuiltIn is a trainer that is not looked for.
+type BuiltIn struct {
+	// Command is its command line.
+	Command []string
+	// Open, if not nil, makes the trainer that Command serves within this process, for its description alone.
+	Open func() (sweep.Trainer, error)
+}
+
 // Launcher starts trainers by name: those of BuiltIn, and the executables NAME or
 // sweep-trainer-NAME in the directories of Path, of which the first wins. The zero
 // value knows no trainer. A Launcher must not be changed while it is used; Launch
 // may be called from several goroutines.
 type Launcher struct {
-	// BuiltIn has the command lines of trainers by name.
-	BuiltIn map[string][]string
+	// BuiltIn are trainers by name.
+	BuiltIn map[string]BuiltIn
 	// Path holds the directories to search.
 	Path []string
 	// Environment names variables that trainers see besides the usual ones (PATH, locale,
@@ -137,6 +145,23 @@ func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, erro
 	return nil, explain(name, command, timeout, err)
 }
 
+// Describe implements sweep.Launcher.
+func (l *Launcher) Describe(ctx context.Context, name string) (*sweep.Description, error) {
+	if open := l.BuiltIn[name].Open; open != nil {
+		served, err := open()
+		if err != nil {
+			return nil, fmt.Errorf("trainer %s: %w", name, err)
+		}
+		return served.Describe(ctx)
+	}
+	process, err := l.Launch(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = process.Close() }() // it has answered
+	return process.Describe(ctx)
+}
+
 // connect starts a command and asks it for its description.
 func connect(ctx context.Context, name string, command *command, host *plugin.Client) (*process, error) {
 	protocol, err := host.Client()
@@ -206,8 +231,8 @@ func (l *Launcher) Names() []string {
 
 // find returns the command line of a trainer.
 func (l *Launcher) find(name string) ([]string, error) {
-	if argv := l.BuiltIn[name]; len(argv) > 0 {
-		return argv, nil
+	if builtin, ok := l.BuiltIn[name]; ok {
+		return builtin.Command, nil
 	}
 	if name == "" || name != filepath.Base(name) || name == "." || name == ".." {
 		return nil, fmt.Errorf("trainer %q: a trainer's name is the name of a file without its directory: %w", name,

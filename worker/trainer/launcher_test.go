@@ -469,7 +469,7 @@ func TestStartedByHand(t *testing.T) {
 // and an empty log costs nothing.
 func TestLogIsThereWithTheResult(t *testing.T) {
 	l := launcher()
-	l.BuiltIn["chatty"] = []string{self(), asChatty}
+	l.BuiltIn["chatty"] = trainer.BuiltIn{Command: []string{self(), asChatty}}
 	process := launch(t, l, "chatty")
 	_, _, from := process.Log(0)
 	for i := range int64(300) {

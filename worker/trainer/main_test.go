@@ -126,7 +126,9 @@ func noopDescription() (*sweep.Description, error) {
 // launcher knows noop, echo and the example trainer.
 func launcher() *trainer.Launcher {
 	return &trainer.Launcher{
-		BuiltIn:      map[string][]string{noop.Name: {self(), asNoop}, "echo": {self(), asEcho}},
+		BuiltIn: map[string]trainer.BuiltIn{
+			noop.Name: {Command: []string{self(), asNoop}}, "echo": {Command: []string{self(), asEcho}},
+		},
 		Path:         []string{examples},
 		StartTimeout: patience,
 		CancelGrace:  patience,

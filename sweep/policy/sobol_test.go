@@ -1,4 +1,4 @@
-package sweep
+package policy
 
 import (
 	"bufio"
@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"sweep/sweep"
+	"sweep/sweep/portable"
 )
 
 func dimensions(t *testing.T, n int) []directions {
@@ -69,7 +72,7 @@ func TestScrambledSobolIsANet(t *testing.T) {
 	const m = 8
 	list := dimensions(t, SobolDimensions)
 	scrambled := func(dimension int, index, seed uint64) uint64 {
-		return scramble(list[dimension].at(index), mix(seed+uint64(dimension)))
+		return scramble(list[dimension].at(index), portable.Mix(seed+uint64(dimension)))
 	}
 	for dimension := range list {
 		cells := map[uint64]bool{}
@@ -101,11 +104,14 @@ func TestScrambledSobolIsANet(t *testing.T) {
 	}
 }
 
-func sobolSpec(dimensions int, points, seed int64, sobol bool) *Spec {
-	spec := &Spec{Cap: points, Random: &Random{Seed: seed, Sobol: sobol}}
+func sobolSpec(dimensions int, points, seed int64, sobol bool) *sweep.Spec {
+	spec := &sweep.Spec{Cap: points, Random: &sweep.Random{Seed: seed}}
+	if sobol {
+		spec.Policies = []sweep.Policy{Of(&Sobol{})}
+	}
 	for i := range dimensions {
-		spec.Axes = append(spec.Axes, axis(fmt.Sprintf("x%d", i),
-			Values{Distribution: &Distribution{Kind: UniformDistribution, High: 1}}))
+		spec.Axes = append(spec.Axes, axisOf(fmt.Sprintf("x%d", i),
+			sweep.Values{Distribution: &sweep.Distribution{Kind: sweep.UniformDistribution, High: 1}}))
 	}
 	return spec
 }
@@ -143,26 +149,26 @@ func TestSobolIntegrates(t *testing.T) {
 // A Sobol search is a function of seed, index and the order of what varies: more points, further
 // parameters behind, constants and replicates change none.
 func TestSobolIsAFunction(t *testing.T) {
-	sobol := func(change func(*Spec)) []Parameters {
+	sobol := func(change func(*sweep.Spec)) []sweep.Parameters {
 		spec := drawnSpec()
-		spec.Random.Sobol = true
+		spec.Policies = []sweep.Policy{Of(&Sobol{})}
 		change(spec)
 		return points(t, spec)
 	}
-	list := sobol(func(*Spec) {})
-	for name, change := range map[string]func(*Spec){
-		"longer": func(s *Spec) { s.Cap = 100 },
-		"wider": func(s *Spec) {
-			s.Axes = append([]Axis{axis("constant", Values{List: []any{true}})}, s.Axes...)
-			s.Axes = append(s.Axes, axis("last", Values{List: []any{1.5, 2.5}}))
+	list := sobol(func(*sweep.Spec) {})
+	for name, change := range map[string]func(*sweep.Spec){
+		"longer": func(s *sweep.Spec) { s.Cap = 100 },
+		"wider": func(s *sweep.Spec) {
+			s.Axes = append([]sweep.Axis{axisOf("constant", sweep.Values{List: []any{true}})}, s.Axes...)
+			s.Axes = append(s.Axes, axisOf("last", sweep.Values{List: []any{1.5, 2.5}}))
 		},
-		"replicated": func(s *Spec) {
-			s.Axes = append(s.Axes, axis(SeedParameter, Values{Range: &Range{Start: 1, Step: 1, Count: 1, Integer: true}}))
+		"replicated": func(s *sweep.Spec) {
+			s.Axes = append(s.Axes, axisOf(sweep.SeedParameter, sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: 1, Integer: true}}))
 			s.Random.Replicated = true
 		},
 	} {
 		for i, p := range sobol(change)[:len(list)] {
-			for _, other := range []string{"constant", "last", SeedParameter} {
+			for _, other := range []string{"constant", "last", sweep.SeedParameter} {
 				delete(p, other)
 			}
 			if !reflect.DeepEqual(p, list[i]) {
@@ -170,7 +176,7 @@ func TestSobolIsAFunction(t *testing.T) {
 			}
 		}
 	}
-	if reflect.DeepEqual(sobol(func(s *Spec) { s.Random.Seed++ }), list) {
+	if reflect.DeepEqual(sobol(func(s *sweep.Spec) { s.Random.Seed++ }), list) {
 		t.Error("another seed draws the same points")
 	}
 	if reflect.DeepEqual(points(t, drawnSpec()), list) {
@@ -194,7 +200,7 @@ func TestSobolIsAFunction(t *testing.T) {
 }
 
 func TestSobolRefusals(t *testing.T) {
-	var refused *ParameterError
+	var refused *sweep.ParameterError
 	if _, err := NewGrid(sobolSpec(SobolDimensions+1, 4, 0, true)); !errors.As(err, &refused) ||
 		refused.Parameter != "x256" {
 		t.Errorf("too many parameters: %v", err)
@@ -206,11 +212,38 @@ func TestSobolRefusals(t *testing.T) {
 		t.Errorf("too many points: %v", err)
 	}
 	spec := sobolSpec(1, 0, 0, true)
-	if _, err := NewGrid(spec); !errors.Is(err, ErrEndless) {
+	if _, err := NewGrid(spec); !errors.Is(err, sweep.ErrEndless) {
 		t.Errorf("no end: %v", err)
 	}
-	spec.Cap, spec.Exclude = 3, []Match{{"x0": {0.5}}}
-	if _, err := NewGrid(spec); !errors.Is(err, ErrExcluded) {
+	spec.Cap, spec.Exclude = 3, []sweep.Match{{"x0": {0.5}}}
+	if _, err := NewGrid(spec); !errors.Is(err, sweep.ErrExcluded) {
 		t.Errorf("exclusions: %v", err)
 	}
+}
+
+// drawnSpec has all that draws differ in.
+func drawnSpec() *sweep.Spec {
+	values := func(list ...any) sweep.Values { return sweep.Values{List: list} }
+	weighted := values("a", "b")
+	weighted.Weights = []float64{3, 1}
+	return &sweep.Spec{Cap: 40, Random: &sweep.Random{Seed: 3}, Axes: []sweep.Axis{
+		axisOf("lr", numbers(sweep.LogUniformValuesDistribution, 1e-5, 1e-1, 0)), axisOf("model", weighted),
+		axisOf("layers", sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: 4, Integer: true}}),
+		axisOf("m1", values(int64(8), int64(16))),
+		{Parameters: []sweep.AxisParameter{{Name: "x", Values: values(int64(1), int64(2))},
+			{Name: "y", Values: values(int64(10), int64(20))}}},
+	}, Conditions: []sweep.Condition{{Parameter: "m1", When: sweep.Match{"model": {"a"}}}}}
+}
+
+// points are those of a spec.
+func points(t *testing.T, spec *sweep.Spec) (list []sweep.Parameters) {
+	t.Helper()
+	grid, err := NewGrid(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range grid.All(0) {
+		list = append(list, p)
+	}
+	return list
 }

@@ -1,4 +1,4 @@
-package sweep
+package policy
 
 import (
 	_ "embed"
@@ -6,13 +6,68 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"sweep/sweep"
+	"sweep/sweep/portable"
 )
+
+var sobolKind = Kind{
+	Name: "sobol", Key: MethodKey, Draws: true, New: func() Settings { return &Sobol{} },
+	Doc: "draws those of a scrambled Sobol sequence, which are more even",
+}
+
+// Sobol has the points of a search be those of a scrambled Sobol sequence, which cover the space more evenly than
+// independent ones. Each axis with more than one value is the next dimension: a draw depends on that, too.
+type Sobol struct{ defaults }
+
+func (*Sobol) kind() *Kind { return &sobolKind }
+
+func (*Sobol) arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error) {
+	axes := drawn(spec)
+	var varying []int
+	for i := range axes {
+		if axes[i].Parameters[0].Values.Distribution != nil || axes[i].Len() > 1 {
+			varying = append(varying, i)
+		}
+	}
+	if len(varying) > SobolDimensions {
+		return nil, parameterError(axes[varying[SobolDimensions]].Parameters[0].Name, "is number %d of the parameters "+
+			"that vary, and a Sobol search has at most %d: give some of them one value, or write method: random",
+			SobolDimensions+1, SobolDimensions)
+	}
+	if spec.Cap > 1<<sobolBits {
+		return nil, ErrSobolPoints
+	}
+	dimensions, err := sobolDirections(len(varying))
+	if err != nil {
+		return nil, err
+	}
+	key := portable.Mix(uint64(spec.Random.Seed) + portable.Golden)
+	seeds, own := make([]uint64, len(spec.Axes)), make([]*directions, len(spec.Axes))
+	for k, i := range varying {
+		own[i], seeds[i] = &dimensions[k], portable.Mix(portable.Hash(axes[i].Parameters[0].Name)^key)
+	}
+	return grid.Draw(func(draw uint64, axis int) float64 {
+		if own[axis] == nil { // it has one value
+			return 0.5
+		}
+		return portable.Share(scramble(own[axis].at(draw), seeds[axis]) << (64 - sobolBits))
+	}), nil
+}
+
+// drawn are the axes of a spec that are drawn.
+func drawn(spec *sweep.Spec) []sweep.Axis {
+	if spec.Random.Replicated {
+		return spec.Axes[:len(spec.Axes)-1]
+	}
+	return spec.Axes
+}
 
 // SobolDimensions is how many axes with more than one value a Sobol search can have.
 const SobolDimensions = 256
 
 // sobolBits is the number of binary digits of a coordinate; a search has 2^sobolBits points.
-const sobolBits = 52
+const sobolBits = portable.ShareBits
 
 // ErrSobolPoints says that Spec.Cap is above the number of points of a Sobol search.
 var ErrSobolPoints = errors.New("a Sobol search has at most 2^52 points: lower run_cap")
@@ -97,7 +152,7 @@ func scramble(x, seed uint64) uint64 {
 	var flips uint64
 	for digit := range sobolBits {
 		before := 1<<digit | x>>(sobolBits-digit)
-		flips |= mix(seed+golden*before) >> 63 << (sobolBits - 1 - digit)
+		flips |= portable.Mix(seed+portable.Golden*before) >> 63 << (sobolBits - 1 - digit)
 	}
 	return x ^ flips
 }
