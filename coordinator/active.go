@@ -15,8 +15,6 @@ type activeSweep struct {
 	policies [][]policy.Policy
 	// watching stops trials of each grid while they run, once a trial of it was given to a worker.
 	watching [][]policy.Policy
-	// searches are those of grids whose points results choose.
-	searches []*search
 	// volatile are the metrics that digests leave out, by grid.
 	volatile [][]string
 	// refused are results of written points that do not resolve. They are recorded before
@@ -28,8 +26,7 @@ type activeSweep struct {
 
 func newActiveSweep(record *sweep.SweepRecord) *activeSweep {
 	a := &activeSweep{record: record, grids: make([]*sweep.Grid, len(record.Grids)),
-		policies: make([][]policy.Policy, len(record.Grids)), watching: make([][]policy.Policy, len(record.Grids)),
-		searches: make([]*search, len(record.Grids))}
+		policies: make([][]policy.Policy, len(record.Grids)), watching: make([][]policy.Policy, len(record.Grids))}
 	for i := range record.Grids {
 		a.volatile = append(a.volatile, wire.VolatileOf(&record.Grids[i].Submission.Description))
 	}
@@ -41,17 +38,8 @@ func (a *activeSweep) open(ordinal int) (err error) {
 	if a.grids[ordinal] != nil {
 		return nil
 	}
-	grid, policies, err := policy.Open(&a.record.Grids[ordinal].Submission)
-	if err != nil {
-		return err
-	}
-	a.grids[ordinal], a.policies[ordinal] = grid, policies
-	for _, p := range policies {
-		if p.Wants().Trials {
-			a.searches[ordinal] = &search{policy: p, chosen: make(chan choice, 1)}
-		}
-	}
-	return nil
+	a.grids[ordinal], a.policies[ordinal], err = policy.Open(&a.record.Grids[ordinal].Submission)
+	return err
 }
 
 // grid returns the grid of a trial, nil if there is none.

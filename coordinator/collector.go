@@ -237,9 +237,6 @@ func (c *Coordinator) record(ctx context.Context, events []sweep.Event) error {
 func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.RecordReport) {
 	c.options.Metrics.recorded(began, events, report)
 	c.noteArtifacts(events)
-	if c.judge.note(events) {
-		signal(c.marked)
-	}
 	var heard []sweep.TrialID
 	for i := range events {
 		switch events[i].Kind {
@@ -249,6 +246,9 @@ func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.R
 		}
 	}
 	c.facts.add(schedule.Heard{Trials: heard})
+	if further := observed(events); further != nil {
+		c.facts.add(schedule.Observed{Sweeps: further})
+	}
 	if report.Replaced > 0 {
 		signal(c.replaced)
 	}

@@ -131,10 +131,6 @@ type Coordinator struct {
 	lost chan struct{}
 	// replaced holds a token when executions were replaced, and may be lost.
 	replaced chan struct{}
-	// judge has what was reported that may stop trials; marked holds a token when there is something new, judging when
-	// it is to be judged.
-	judge           judge
-	marked, judging chan struct{}
 	// received is when the collector last requested events and recorded all that waited.
 	// It is a time.Time to be compared by the monotonic clock: the wall clock may be set
 	// back.
@@ -184,7 +180,7 @@ func New(options Options) *Coordinator {
 			Heartbeat: wire.HeartbeatInterval, Silence: wire.HeartbeatTimeout,
 		}),
 		lost:     make(chan struct{}, 1),
-		replaced: make(chan struct{}, 1), marked: make(chan struct{}, 1), judging: make(chan struct{}, 1),
+		replaced: make(chan struct{}, 1),
 	}
 	c.changes, c.endChanges = context.WithCancel(context.Background())
 	c.figures.Store(&schedule.Figures{})

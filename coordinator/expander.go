@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,11 +33,10 @@ func faultOf(err error) error {
 }
 
 // expand writes the next page of a sweep's trial rows, from the cursor of its first unfinished grid.
-// The store looks for results to reuse. known are the classes of the sweep's rows so far. Of a search by results a
-// page is a generation, and it is written when it has been chosen; of a sweep whose trials are stopped by the median
-// it is at most one.
+// The store looks for results to reuse. Where policies decide about generations, a page is one that was decided about,
+// or a part of it.
 func (s *scheduler) expand(ctx context.Context, a *activeSweep,
-	known []sweep.ClassBacklog) (progress *schedule.Search, err error) {
+	w schedule.Write) (progress *schedule.Search, err error) {
 	defer s.broken(a.record.ID, &err)
 	defer sweep.Catch(&err)
 	if err := s.recordRefused(ctx, a); err != nil {
@@ -52,59 +50,66 @@ func (s *scheduler) expand(ctx context.Context, a *activeSweep,
 		if err := a.open(i); err != nil {
 			return nil, &expansionError{err}
 		}
-		points, size := a.grids[i].All(g.Cursor), int64(s.options.Page)
-		var skips []policy.Point
-		if a.searches[i] != nil {
-			var chosen []policy.Point
-			if chosen, progress, err = s.generation(ctx, a, i, known); err != nil || chosen == nil {
-				return progress, err
+		turn, chosen := turnOf(a.policies[i], g), &decision{}
+		if turn.due {
+			chosen, _ = w.Decision.(*decision)
+			if chosen == nil || chosen.grid != i || chosen.written != g.Cursor {
+				turn.progress.Choosing = !unfinished(w.Classes)
+				return turn.progress, nil
 			}
-			points, size = numbered(g.Cursor, chosen), int64(len(chosen))
-			skips = chosen
-		}
-		var stops *generation
-		for _, p := range a.policies[i] {
-			if p.Wants().Window == 0 {
-				continue
+			if chosen.err != nil {
+				return turn.progress, chosen.err
 			}
-			var wait *schedule.Search
-			if stops, wait, err = s.stopping(ctx, a, p, g, known); err != nil || stops == nil {
-				return cmp.Or(progress, wait), err
-			}
-			progress, size = cmp.Or(progress, wait), min(size, stops.left)
 		}
-		p := newPage(a.record.ID, g, known)
-		if err := p.fill(points, size); err != nil {
-			return progress, &expansionError{err}
+		if err := s.writePage(ctx, a, g, w.Classes, turn, chosen); err != nil {
+			return turn.progress, err
 		}
-		for k := range skips[:min(len(skips), len(p.trials))] {
-			p.trials[k].Skipped = skips[k].Skip
+		if turn.progress != nil {
+			turn.progress.Generation++
 		}
-		var reused int
-		if stops == nil {
-			reused, err = s.store.AddTrials(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
-		} else {
-			reused, err = s.store.AddGeneration(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added, stops.metric,
-				stops.rule)
-		}
-		if errors.Is(err, sweep.ErrRefused) {
-			return progress, &expansionError{err}
-		}
-		if err != nil {
-			return progress, fmt.Errorf("writing trials %d to %d of sweep %s: %w",
-				p.trials[0].Index, p.trials[len(p.trials)-1].Index, a.record.ID, err)
-		}
-		g.Cursor += int64(len(p.trials))
-		a.refused = p.refused
-		if reused > 0 {
-			s.log.Debug("reused results of equal fingerprint", "sweep", a.record.ID, "trials", reused)
-		}
-		if progress != nil {
-			progress.Generation++
-		}
-		return progress, s.recordRefused(ctx, a)
+		return turn.progress, s.recordRefused(ctx, a)
 	}
 	return nil, nil
+}
+
+// writePage writes trial rows of a grid, those that were chosen if some were.
+func (s *scheduler) writePage(ctx context.Context, a *activeSweep, g *sweep.GridRecord, known []sweep.ClassBacklog,
+	t turn, chosen *decision) error {
+	points, size := a.grids[g.Ordinal].All(g.Cursor), int64(s.options.Page)
+	if chosen.points != nil {
+		points, size = numbered(g.Cursor, chosen.points), int64(len(chosen.points))
+	}
+	if t.left > 0 {
+		size = min(size, t.left)
+	}
+	p := newPage(a.record.ID, g, known)
+	if err := p.fill(points, size); err != nil {
+		return &expansionError{err}
+	}
+	for k := range min(len(chosen.points), len(p.trials)) {
+		p.trials[k].Skipped = chosen.points[k].Skip
+	}
+	var reused int
+	var err error
+	if t.marked == "" {
+		reused, err = s.store.AddTrials(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
+	} else {
+		reused, err = s.store.AddGeneration(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added, t.marked,
+			chosen.rule)
+	}
+	if errors.Is(err, sweep.ErrRefused) {
+		return &expansionError{err}
+	}
+	if err != nil {
+		return fmt.Errorf("writing trials %d to %d of sweep %s: %w",
+			p.trials[0].Index, p.trials[len(p.trials)-1].Index, a.record.ID, err)
+	}
+	g.Cursor += int64(len(p.trials))
+	a.refused = p.refused
+	if reused > 0 {
+		s.log.Debug("reused results of equal fingerprint", "sweep", a.record.ID, "trials", reused)
+	}
+	return nil
 }
 
 // broken makes a panic while a sweep is expanded an error of that sweep, of which nothing is cached any more.

@@ -315,8 +315,12 @@ func decide(t *testing.T, s *sweep.Submission, grid *sweep.Grid, random *rand.Ra
 					marks = append(marks, float32(random.IntN(4)))
 				}
 				seen.Marks = append(seen.Marks, marks)
-				seen.Marked = append(seen.Marked, policy.Marked{Marks: sweep.Marks{Values: marks, Best: float32(random.IntN(4))},
-					Running: i%2 == 0})
+				trial := sweep.MarkedTrial{State: sweep.Completed,
+					Marks: sweep.Marks{Values: marks, Best: float32(random.IntN(4))}}
+				if i%2 == 0 {
+					trial.State = sweep.Running
+				}
+				seen.Marked = append(seen.Marked, trial)
 			}
 			own.Generation(0)
 			if _, err := own.Step(t.Context(), seen); err != nil {

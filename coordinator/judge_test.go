@@ -7,25 +7,22 @@ import (
 	"sync"
 	"testing"
 
+	"sweep/coordinator/schedule"
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
 	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
 
-// A sweep that was deleted after its last marks does not keep the others from being judged.
+// A sweep that was deleted after its last marks keeps no other from going on.
 func TestDeletedSweepIsNotJudged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	c := New(Options{Store: b.store, Wire: b.wire})
-	r := reconciler{Coordinator: c}
-	c.judge.note([]sweep.Event{{TrialID: sweep.TrialID{Sweep: "deleted"}, Marks: &sweep.Marks{}}})
-	if err := r.judgeDue(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if due := c.judge.take(); len(due) != 0 {
-		t.Errorf("%v is to be judged again", due)
-	}
+	c, stop := b.start(Options{})
+	defer stop()
+	c.facts.add(schedule.Observed{Sweeps: []string{"deleted"}})
+	(&crew{b: b, slots: 1}).start()
+	b.finish(c, b.submit(c, submission("other", 1, 6)))
 }
 
 // judged is a worker whose trials wait after their second value until they are told to stop, or that they may end.

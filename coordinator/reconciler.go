@@ -12,7 +12,6 @@ import (
 
 	"sweep/coordinator/schedule"
 	"sweep/sweep"
-	"sweep/sweep/policy"
 	"sweep/sweep/wire"
 )
 
@@ -42,19 +41,6 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 			r.lost = true
 		case <-c.replaced:
 			r.doubt = true
-		case <-c.marked:
-			if !r.judges {
-				r.judges = true
-				time.AfterFunc(judgePause, func() { signal(c.judging) })
-			}
-			continue
-		case <-c.judging:
-			r.judges = false
-			err := c.persist(ctx, reconciling, "deciding which trials stop", func() error { return r.judgeDue(ctx) })
-			if err != nil && ctx.Err() == nil {
-				return err
-			}
-			continue
 		case <-timer.C:
 		}
 		err := c.persist(ctx, reconciling, "comparing the store with the broker", func() error {
@@ -95,11 +81,7 @@ type reconciler struct {
 	unlisted map[string]error
 	// tending means that tendArtifacts runs, in work.
 	tending atomic.Bool
-	// rules are what stops trials by the values of all, by sweep; nil if nothing does.
-	rules map[string]policy.Policy
-	// judges means that judging will hold a token.
-	judges bool
-	work   sync.WaitGroup
+	work    sync.WaitGroup
 }
 
 // look compares once. A trial misses its job if that was published before the jobs were listed, and is not

@@ -114,6 +114,8 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 		switch a := actions[0].(type) {
 		case schedule.Report:
 			s.report(a)
+		case schedule.Choose:
+			s.choose(ctx, a)
 		case schedule.Gone:
 			s.log.Warn("workers sent no heartbeats and count as gone", "workers", a.Workers)
 		case schedule.Aside:
@@ -197,6 +199,8 @@ func sweepOf(action schedule.Action) string {
 	switch a := action.(type) {
 	case schedule.Write:
 		return a.Sweep
+	case schedule.Stop:
+		return a.Sweep
 	case schedule.Explain:
 		return a.Sweep
 	case schedule.Suspend:
@@ -223,10 +227,15 @@ func (s *scheduler) try(ctx context.Context, action schedule.Action) (done sched
 	case schedule.Write:
 		var active *activeSweep
 		if active, err = s.sweep(ctx, a.Sweep); err == nil {
-			done.Search, err = s.expand(ctx, active, a.Classes)
+			done.Search, err = s.expand(ctx, active, a)
 		}
 		if broken, is := errors.AsType[*expansionError](err); is {
 			done.Err, err = broken.error, nil
+		}
+	case schedule.Stop:
+		err = wrap(s.stopTrials(ctx, a), "deciding which trials of sweep %s stop", a.Sweep)
+		if fault := faultOf(err); fault != nil {
+			done.Err, err = fault, nil
 		}
 	case schedule.Requeue:
 		err = s.requeue(ctx, a)

@@ -3,10 +3,10 @@ package schedule
 import "sweep/sweep"
 
 // Action is something to do. Its types are in this file. Each is answered by Done, on the database by
-// Failed after an error; Report and Gone have no answer.
+// Failed after an error; Choose by Chosen, whenever it comes; Report and Gone have no answer.
 type Action interface {
 	// executor is the pool whose executor carries the action out on the broker. For "" it is
-	// carried out on the database; Report and Gone in the log.
+	// carried out on the database; Choose beside all others, Report and Gone in the log.
 	executor() (pool string)
 }
 
@@ -17,10 +17,27 @@ func Executor(a Action) (pool string) { return a.executor() }
 type Read struct{ Sweeps []string }
 
 // Write writes the next page of a sweep's trial rows. Classes are those of the rows so far. If the
-// sweep cannot be expanded, Done has the error.
+// sweep cannot be expanded, Done has the error. Decision is what was chosen for the page, if it was.
 type Write struct {
+	Sweep    string
+	Classes  []sweep.ClassBacklog
+	Decision any
+}
+
+// Choose has a sweep's policies decide: about the generation after so many trials of a grid, or, with Running, which of
+// the trials that run are stopped.
+type Choose struct {
 	Sweep   string
-	Classes []sweep.ClassBacklog
+	Running bool
+	Grid    int
+	Written int64
+}
+
+// Stop stores which trials are stopped. Only then are workers told, until the trials have ended: so a decision that a
+// worker has carried out is never unknown.
+type Stop struct {
+	Sweep    string
+	Decision any
 }
 
 // Requeue makes trials pending again: those of Trials that are queued, and those of Lost without an event
@@ -143,6 +160,8 @@ type Gone struct{ Workers []string }
 
 func (Read) executor() string       { return "" }
 func (Write) executor() string      { return "" }
+func (Choose) executor() string     { return "" }
+func (Stop) executor() string       { return "" }
 func (Requeue) executor() string    { return "" }
 func (Fail) executor() string       { return "" }
 func (Suspend) executor() string    { return "" }

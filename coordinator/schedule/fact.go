@@ -31,17 +31,25 @@ type Heard struct{ Trials []sweep.TrialID }
 // Lost says that the jobs of trials are gone, unless an event of a trial arrived since.
 type Lost struct{ Trials []sweep.Heard }
 
-// Search says how far a search by results is, whose trials are written in generations: one when all
-// trials before it have ended.
+// Search says how far a sweep is whose trials are written in generations: one when all trials before it have ended.
 type Search struct {
 	// Generation counts from 1 the generations that are written.
 	Generation int64
-	// Choosing means that the next one is being chosen; Chosen follows.
+	// Choosing means that the next one is to be chosen, that after so many trials of a grid.
 	Choosing bool
+	Grid     int
+	Written  int64
 }
 
-// Chosen says that the next generation of a search can be written.
-type Chosen struct{ Sweep string }
+// Chosen is the answer to a Choose: what was decided, for the Write or Stop that follows; nil if nothing was.
+type Chosen struct {
+	Sweep    string
+	Running  bool
+	Decision any
+}
+
+// Observed says that trials of sweeps whose policies compare trials that run have got further.
+type Observed struct{ Sweeps []string }
 
 // Changed says that sweeps were added, ended or changed.
 type Changed struct{}
@@ -76,7 +84,7 @@ type Cancelled struct {
 type Done struct {
 	Action Action
 	// Err is the broker's error; All means that it affects all pools, as of a full broker. For
-	// a Write, Err is why the sweep cannot be expanded.
+	// a Write, Err is why the sweep cannot be expanded, for a Stop why nothing can be decided about its trials.
 	Err error
 	All bool
 	// Search is set for a Write of a search by results.
@@ -152,8 +160,24 @@ func (f Lost) apply(s *State) {
 }
 
 func (f Chosen) apply(s *State) {
+	if f.Running {
+		delete(s.comparing, f.Sweep)
+		if f.Decision != nil {
+			s.decided = append(s.decided, Stop{f.Sweep, f.Decision})
+		}
+		return
+	}
 	if sw := s.sweeps[f.Sweep]; sw != nil && sw.search != nil {
-		sw.search.Choosing = false
+		sw.search.Choosing, sw.decision = false, f.Decision
+	}
+}
+
+func (f Observed) apply(s *State) {
+	if len(s.observed) == 0 {
+		s.compareAt = s.now.Add(comparePause)
+	}
+	for _, id := range f.Sweeps {
+		s.observed[id] = true
 	}
 }
 
@@ -208,9 +232,15 @@ func (f Done) apply(s *State) {
 		}
 		if sw := s.sweeps[a.Sweep]; sw != nil && f.Search != nil {
 			search := *f.Search
-			sw.search = &search
+			if sw.search = &search; search.Choosing {
+				s.do(Choose{Sweep: a.Sweep, Grid: search.Grid, Written: search.Written})
+			}
 		}
 		s.written[a.Sweep], s.touched[a.Sweep] = true, true
+	case Stop:
+		if delete(s.unstored, a.Sweep); f.Err != nil {
+			s.do(Suspend{a.Sweep, f.Err})
+		}
 	case Requeue:
 		for _, id := range a.Trials {
 			s.touched[id.Sweep] = true

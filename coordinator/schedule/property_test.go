@@ -105,6 +105,7 @@ func (w *world) events() map[string]func(*rapid.T) {
 			w.slow = rapid.Bool().Draw(t, "slow")
 			w.chooseAll()
 		},
+		"observe": sweeps(func(_ *rapid.T, id string) { w.tell(Observed{[]string{id}}) }),
 		"priority": sweeps(func(t *rapid.T, id string) {
 			w.sweeps[id].Priority = rapid.IntRange(0, 2).Draw(t, "priority")
 		}),
@@ -212,6 +213,14 @@ func (w *world) peace(t *rapid.T) {
 	}
 	if n := len(w.doubted(func(*trial) bool { return true })); n > 0 {
 		t.Fatalf("every failure is confirmed or retracted in peace: %d are not", n)
+	}
+	for id, n := range w.comparisons {
+		if w.sweeps[id] != nil && w.stored[id] != n {
+			t.Fatalf("every decision is stored in peace: sweep %s: %d of %d", id, w.stored[id], n)
+		}
+	}
+	if len(w.state.observed)+len(w.state.comparing)+len(w.state.unstored)+len(w.state.decided) > 0 {
+		t.Fatalf("what was observed is compared in peace: %v, %v", w.state.observed, w.state.comparing)
 	}
 	if len(w.state.underway) > 0 || w.state.trouble || len(w.state.backoffs) > 0 {
 		t.Fatalf("every trouble ends in peace: %v, %v, %v", w.state.underway, w.state.trouble, w.state.backoffs)

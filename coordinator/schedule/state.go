@@ -39,6 +39,8 @@ const (
 	uncertainPause = 100 * time.Millisecond
 	// firstPause and lastPause bound the pauses after failures, which double each time.
 	firstPause, lastPause = 50 * time.Millisecond, 5 * time.Second
+	// comparePause is how long what was observed of trials that run waits for more to be compared with.
+	comparePause = 500 * time.Millisecond
 	// writeTime bounds how long writing rows delays dispatching.
 	writeTime = 50 * time.Millisecond
 	// dispatchMost and requeueMost bound the trials of one action, which delays commands.
@@ -89,6 +91,12 @@ type State struct {
 	written map[string]bool
 	writing time.Time
 
+	// observed are the sweeps with trials that run which are to be compared at compareAt, comparing those with a Choose
+	// that is not answered. decided are stops to be stored, unstored the sweeps whose stops could not be.
+	observed, comparing, unstored map[string]bool
+	compareAt                     time.Time
+	decided                       []Stop
+
 	// jobless are trials that are queued in the database and have no job. lost are trials
 	// whose jobs are gone, unless an event arrived since. Both are requeued before anything
 	// is dispatched.
@@ -127,6 +135,7 @@ func New(options Options) *State {
 		options: options, staleAll: true,
 		sweeps: map[string]*sweepState{}, workers: newWorkers(), queues: map[Queue]*queueState{},
 		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
+		observed: map[string]bool{}, comparing: map[string]bool{}, unstored: map[string]bool{},
 		written: map[string]bool{}, rebalanced: map[string]time.Time{}, underway: map[string]int{},
 		backoffs: map[string]*backoff{}, asked: map[string]asked{}, rates: map[string]*rate{},
 	}
@@ -160,6 +169,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 		return s.actions
 	}
 	s.openQueues()
+	s.compare()
 	s.decide()
 	return s.actions
 }
@@ -167,7 +177,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 // decide appends the actions of the first stage of the cycle that has any. Later stages depend on
 // their outcome.
 func (s *State) decide() {
-	if s.read() || s.judge() || s.halt() || s.write() || s.requeue() || s.fail() || s.exhaust() {
+	if s.stop() || s.read() || s.judge() || s.halt() || s.write() || s.requeue() || s.fail() || s.exhaust() {
 		return
 	}
 	s.hold()
@@ -202,11 +212,43 @@ func (s *State) Wake() time.Time {
 	}
 	sooner(s.began.Add(DiscoveryTime))
 	sooner(s.refusedUntil)
+	if len(s.observed) > 0 {
+		sooner(s.compareAt)
+	}
 	for _, r := range s.backoffs {
 		sooner(r.until)
 		sooner(r.overAt())
 	}
 	return at
+}
+
+// compare has the trials that run be compared of which more was observed. Decisions that were not stored are made
+// again.
+func (s *State) compare() {
+	if len(s.unstored) > 0 {
+		maps.Copy(s.observed, s.unstored)
+		clear(s.unstored)
+	} else if s.now.Before(s.compareAt) {
+		return
+	}
+	for _, id := range sortedKeys(s.observed) {
+		if !s.comparing[id] {
+			s.do(Choose{Sweep: id, Running: true})
+			s.comparing[id] = true
+			delete(s.observed, id)
+		}
+	}
+}
+
+// stop stores which trials are to stop.
+func (s *State) stop() bool {
+	stops := s.decided
+	s.decided = nil
+	for _, a := range stops {
+		s.do(a)
+		s.unstored[a.Sweep] = true // until it is answered
+	}
+	return len(stops) > 0
 }
 
 // read decides which sweeps to read: those that changed.

@@ -164,6 +164,8 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 		w.defineSweep(t, id, o)
 	case "choosing":
 		w.slow = id == "slow"
+	case "observe":
+		w.tell(Observed{[]string{id}})
 	case "chosen":
 		w.chooseAll()
 	case "budget":

@@ -13,8 +13,10 @@ type sweepState struct {
 	sweep.Backlog
 	// explained is the latest explanation why it waits.
 	explained Explain
-	// search is set when it is known that results choose its points.
-	search *Search
+	// search is set when it is known that its trials are written in generations; decision is what was chosen for the
+	// next one, if it was.
+	search   *Search
+	decision any
 	// held counts the pending trials of each class that must not be queued yet; it is empty if there are none.
 	// canaries are the first trials of classes that run.
 	held     []int64
@@ -110,7 +112,8 @@ func (s *State) write() bool {
 		}
 		runnable, _ := s.pending(sw)
 		if runnable-sw.withheld() < s.window(sw.Pool)+slots[sw.Pool] && s.writable(sw) {
-			s.do(Write{sw.Sweep, sw.Classes})
+			s.do(Write{sw.Sweep, sw.Classes, sw.decision})
+			sw.decision = nil
 			return true
 		}
 	}

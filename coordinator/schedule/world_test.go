@@ -38,8 +38,13 @@ type world struct {
 	searches map[string]*searchWorld
 	// most is how many trials of a sweep are queued or run at a time; others are withheld.
 	most map[string]int64
-	// slow has generations be chosen when choose is called, and not at once.
+	// slow has generations be chosen when chooseAll is called, and not at once.
 	slow bool
+	// comparing are the sweeps whose trials that run are being compared, comparisons how often they were, stored how
+	// many decisions were stored.
+	comparing   map[string]bool
+	comparisons map[string]int
+	stored      map[string]int
 
 	// The broker: what waits in each queue, and the answers that are withheld by pool.
 	queues map[Queue][]sweep.TrialID
@@ -91,10 +96,10 @@ type ends struct {
 	errors sweep.Errors
 }
 
-// searchWorld is a search by results.
+// searchWorld is a search by results. choosing is what is being chosen, nil if nothing is.
 type searchWorld struct {
-	batch            int64
-	choosing, chosen bool
+	batch    int64
+	choosing *Choose
 }
 
 // trial is one in the database.
@@ -130,7 +135,7 @@ func newWorld(window, largest, page int, exclusive bool) *world {
 		next: map[string]int64{}, deletions: map[string]int{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
 		held:    map[string][]func(){},
 		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
-		unjust: map[Queue]time.Time{},
+		unjust: map[Queue]time.Time{}, comparing: map[string]bool{}, comparisons: map[string]int{}, stored: map[string]int{},
 		shared: sweep.BudgetState{Number: 1, Budget: sweep.Budget{Name: "shared", Trials: 12}},
 	}
 	w.draw, w.heartbeatAt = func(int) int { return 0 }, noon.Add(5*time.Second)
@@ -342,8 +347,11 @@ func (w *world) brokers(a Action) Fact {
 
 // databases carries an action on the database out, unless one failed before.
 func (w *world) databases(a Action, failed bool) Fact {
-	switch a.(type) {
+	switch a := a.(type) {
 	case Report, Gone:
+		return nil
+	case Choose:
+		w.choose(a)
 		return nil
 	}
 	if failed {
@@ -371,6 +379,11 @@ func (w *world) databases(a Action, failed bool) Fact {
 		return done
 	case Write:
 		return w.write(a)
+	case Stop:
+		if n := a.Decision.(int); n != w.stored[a.Sweep]+1 && n != w.stored[a.Sweep] {
+			w.fail("decisions are stored in their order", "sweep %s: %d after %d", a.Sweep, n, w.stored[a.Sweep])
+		}
+		w.stored[a.Sweep] = a.Decision.(int)
 	case Requeue:
 		for _, id := range a.Trials {
 			if t := w.trials[id]; t.state == sweep.Queued {
@@ -409,20 +422,15 @@ func (w *world) write(a Write) Fact {
 	b, most := w.sweeps[a.Sweep], w.state.options.Page
 	done := Done{Action: a}
 	if found := w.searches[a.Sweep]; found != nil {
-		done.Search = &Search{Generation: (w.next[a.Sweep] + found.batch - 1) / found.batch}
-		if !found.chosen {
-			if done.Search.Choosing = w.unfinished(a.Sweep) == 0; done.Search.Choosing && !found.choosing {
-				found.choosing = true
-				if !w.slow {
-					w.told = append(w.told, w.choose(a.Sweep))
-				}
-			}
+		done.Search = &Search{Generation: (w.next[a.Sweep] + found.batch - 1) / found.batch, Written: w.next[a.Sweep]}
+		if a.Decision != w.next[a.Sweep] {
+			done.Search.Choosing = w.unfinished(a.Sweep) == 0
 			return done
 		}
 		if w.unfinished(a.Sweep) > 0 {
 			w.fail("a generation is written when all before it have ended", "sweep %s", a.Sweep)
 		}
-		found.chosen, most = false, found.batch
+		most = found.batch
 		done.Search.Generation++
 	}
 	for range min(b.Unwritten, most) {
@@ -436,6 +444,8 @@ func (w *world) write(a Write) Fact {
 func sweepOf(a Action) string {
 	switch a := a.(type) {
 	case Write:
+		return a.Sweep
+	case Stop:
 		return a.Sweep
 	case Explain:
 		return a.Sweep
@@ -480,20 +490,40 @@ func (w *world) unfinished(id string) (n int) {
 	return n
 }
 
-// choose has the next generation of a search be chosen.
-func (w *world) choose(id string) Fact {
-	w.searches[id].choosing, w.searches[id].chosen = false, true
-	return Chosen{id}
-}
-
-// chooseAll does so for all searches that wait for it.
-func (w *world) chooseAll() {
-	for _, id := range sortedKeys(w.searches) {
-		if w.searches[id].choosing {
-			w.tell(w.choose(id))
+// choose has the next generation of a search be chosen, or trials that run be compared.
+func (w *world) choose(a Choose) {
+	if found := w.searches[a.Sweep]; a.Running {
+		if w.comparing[a.Sweep] {
+			w.fail("a sweep is compared once at a time", "sweep %s", a.Sweep)
 		}
+		w.comparing[a.Sweep] = true
+	} else if found != nil {
+		found.choosing = &a
+	}
+	if !w.slow {
+		w.told = append(w.told, w.chosen()...)
 	}
 }
+
+// chosen are the answers that are awaited: the decision about a generation is the number of trials before it, about
+// trials that run a number of its own.
+func (w *world) chosen() (facts []Fact) {
+	for _, id := range sortedKeys(w.searches) {
+		if a := w.searches[id].choosing; a != nil {
+			facts = append(facts, Chosen{Sweep: id, Decision: a.Written})
+			w.searches[id].choosing = nil
+		}
+	}
+	for _, id := range sortedKeys(w.comparing) {
+		w.comparisons[id] = w.stored[id] + 1
+		facts = append(facts, Chosen{Sweep: id, Running: true, Decision: w.comparisons[id]})
+		delete(w.comparing, id)
+	}
+	return facts
+}
+
+// chooseAll has all be chosen that is awaited.
+func (w *world) chooseAll() { w.tell(w.chosen()...) }
 
 func (w *world) putBack(id sweep.TrialID) {
 	switch t := w.trials[id]; {
@@ -818,6 +848,13 @@ func (w *world) show(a Action) string {
 		return strings.TrimRight("read "+strings.Join(a.Sweeps, " "), " ")
 	case Write:
 		return "write " + a.Sweep
+	case Choose:
+		if a.Running {
+			return "compare what runs of " + a.Sweep
+		}
+		return fmt.Sprintf("choose %s after %d", a.Sweep, a.Written)
+	case Stop:
+		return "stop trials of " + a.Sweep
 	case Requeue:
 		if len(a.Lost) > 0 {
 			return fmt.Sprintf("requeue %d lost", len(a.Lost))

@@ -15,8 +15,8 @@ import (
 )
 
 // files are what a cluster runs: a grid, a search by results, one with trials that are stopped early, and one whose
-// replicates results choose, in this order, and their programs. The results of all are the same however often trials are
-// interrupted.
+// replicates results choose, in this order, and their programs. The results of all are the same however often trials
+// are interrupted.
 //
 //go:embed sweeps
 var files embed.FS

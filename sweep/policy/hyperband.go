@@ -129,7 +129,7 @@ func (h *hyperband) Step(_ context.Context, seen Observations) (Step, error) {
 }
 
 // reason says why a trial is stopped.
-func (h *hyperband) reason(d *Decision) string {
+func (h *hyperband) reason(d *sweep.Stop) string {
 	what, than := h.rule.Metric, "above"
 	if !h.rule.Strict {
 		what = "the best " + h.rule.Metric + " so far,"
@@ -139,13 +139,13 @@ func (h *hyperband) reason(d *Decision) string {
 	}
 	return fmt.Sprintf("stopped at band %d: %s %s is %s %s, the worst of the best 1/%.6g of %s there", d.Band, what,
 		sweep.ShortFloat(float32(d.Value)), than, sweep.ShortFloat(float32(d.Threshold)), h.rule.Eta,
-		sweep.CountText(d.Trials, "trial"))
+		sweep.CountText(int(d.Trials), "trial"))
 }
 
 // hyperbandStops returns which of the running trials W&B's early_terminate with type: hyperband stops. Its rule: the
 // threshold of a band is value number int(n/eta), from 0, of the n values there in order; a trial is compared at the
 // highest band that it has reached; ties go on.
-func hyperbandStops(h *Hyperband, trials []Marked) (stops []Decision) {
+func hyperbandStops(h *Hyperband, trials []sweep.MarkedTrial) (stops []sweep.Stop) {
 	sign := 1.0
 	if h.Goal == sweep.Maximize {
 		sign = -1
@@ -156,8 +156,8 @@ func hyperbandStops(h *Hyperband, trials []Marked) (stops []Decision) {
 	for i := range h.Bands {
 		values = values[:0]
 		for t := range trials {
-			if i < len(trials[t].Values) {
-				values = append(values, sign*float64(trials[t].Values[i]))
+			if i < len(trials[t].Marks.Values) {
+				values = append(values, sign*float64(trials[t].Marks.Values[i]))
 			}
 		}
 		if counts[i] = len(values); counts[i] == 0 {
@@ -168,17 +168,17 @@ func hyperbandStops(h *Hyperband, trials []Marked) (stops []Decision) {
 	}
 	for t := range trials {
 		trial := &trials[t]
-		last := min(len(trial.Values), len(h.Bands)) - 1 // there are more only of a worker that has other bands
-		if !trial.Running || last < 0 {
+		last := min(len(trial.Marks.Values), len(h.Bands)) - 1 // there are more only of a worker that has other bands
+		if trial.State != sweep.Running || trial.Deciding || last < 0 {
 			continue
 		}
-		value := sign * float64(trial.Best)
+		value := sign * float64(trial.Marks.Best)
 		if h.Strict {
-			value = sign * float64(trial.Values[last])
+			value = sign * float64(trial.Marks.Values[last])
 		}
 		if value > thresholds[last] {
-			stops = append(stops, Decision{Trial: t, Band: h.Bands[last], Value: sign * value,
-				Threshold: sign * thresholds[last], Trials: counts[last]})
+			stops = append(stops, sweep.Stop{TrialID: trial.TrialID, State: trial.State, Band: h.Bands[last],
+				Value: sign * value, Threshold: sign * thresholds[last], Trials: int64(counts[last])})
 		}
 	}
 	return stops

@@ -12,14 +12,18 @@ import (
 )
 
 // marked returns what is known of a trial with a history.
-func marked(rule *Hyperband, running bool, history ...float32) Marked {
+func marked(rule *Hyperband, index int, running bool, history ...float32) sweep.MarkedTrial {
 	w := sweep.NewWatch(&sweep.StopRule{Metric: rule.Metric, Goal: rule.Goal, Bands: rule.Bands})
 	steps := make([]int64, len(history))
 	for i := range steps {
 		steps[i] = int64(3 * i)
 	}
 	w.Cut([]sweep.Curve{{Metric: rule.Metric, Steps: steps, Values: history}})
-	return Marked{*w.Marks(), running}
+	trial := sweep.MarkedTrial{TrialID: sweep.TrialID{Index: int64(index)}, State: sweep.Completed, Marks: *w.Marks()}
+	if running {
+		trial.State = sweep.Running
+	}
+	return trial
 }
 
 // The bands and decisions are those of W&B's engine for its own examples.
@@ -44,13 +48,13 @@ func TestHyperbandExamples(t *testing.T) {
 		if text := sweep.BandsText(test.hyperband.Bands); !strings.HasPrefix(text, test.bands) {
 			t.Errorf("bands %.30s, want %s", text, test.bands)
 		}
-		var trials []Marked
+		var trials []sweep.MarkedTrial
 		for _, h := range histories {
-			trials = append(trials, marked(rule, true, h...))
+			trials = append(trials, marked(rule, len(trials), true, h...))
 		}
 		got := ""
 		for _, d := range hyperbandStops(rule, trials) {
-			got += string(rune('a' + d.Trial))
+			got += string(rune('a' + d.Index))
 		}
 		if got != test.want {
 			t.Errorf("bands %.30s: %s are stopped, want %s", test.bands, got, test.want)
@@ -92,7 +96,7 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 		if c.below(2) == 1 {
 			h.Goal = sweep.Maximize
 		}
-		var trials []Marked
+		var trials []sweep.MarkedTrial
 		for range 1 + c.below(30) {
 			running := c.below(3) > 0
 			length, level := c.below(50), int(c.below(40))
@@ -103,12 +107,12 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 				}
 			}
 			if len(h.Bands) > 0 {
-				trials = append(trials, marked(h, running, history...))
+				trials = append(trials, marked(h, len(trials), running, history...))
 			}
 		}
 		var names []string
 		for _, d := range hyperbandStops(h, trials) {
-			names = append(names, fmt.Sprint(d.Trial))
+			names = append(names, fmt.Sprint(d.Index))
 		}
 		got := strings.TrimSpace(fmt.Sprintf("%d: %s", i, strings.Join(names, ",")))
 		if len(h.Bands) == 0 {
@@ -123,11 +127,11 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 // A decision names the values that it compares.
 func TestHyperbandDecision(t *testing.T) {
 	rule := &Hyperband{While: While{Metric: "accuracy", Goal: sweep.Maximize}, Bands: []int64{2}, Eta: 2, Strict: true}
-	var trials []Marked
+	var trials []sweep.MarkedTrial
 	for i := range 4 {
-		trials = append(trials, marked(rule, i == 0, 0, float32(i)))
+		trials = append(trials, marked(rule, i, i == 0, 0, float32(i)))
 	}
-	want := []Decision{{Trial: 0, Band: 2, Value: 0, Threshold: 1, Trials: 4}}
+	want := []sweep.Stop{{State: sweep.Running, Band: 2, Value: 0, Threshold: 1, Trials: 4}}
 	if got := hyperbandStops(rule, trials); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -87,7 +87,7 @@ type Observations struct {
 	// Marks are those of the last trials, in order of index.
 	Marks [][]float32
 	// Marked are the trials that have marks at bands, in order of index.
-	Marked []Marked
+	Marked []sweep.MarkedTrial
 }
 
 // Trial is a trial that has ended.
@@ -101,13 +101,6 @@ type Trial struct {
 	Skipped string
 }
 
-// Marked is a trial with its marks.
-type Marked struct {
-	sweep.Marks
-	// Running trials can be stopped; the others are only compared with.
-	Running bool
-}
-
 // Step is what a policy decides.
 type Step struct {
 	// Next are the trials of the next generation; nil leaves them as they are known beforehand.
@@ -115,7 +108,7 @@ type Step struct {
 	// Rule, if not nil, is by what they are stopped.
 	Rule *sweep.StopRule
 	// Stops are decisions about trials that run.
-	Stops []Decision
+	Stops []sweep.Stop
 }
 
 // Point is a point of the next generation.
@@ -123,17 +116,6 @@ type Point struct {
 	sweep.Parameters
 	// Skip is why its trial is not run, "" if it is.
 	Skip string
-}
-
-// Decision stops a trial.
-type Decision struct {
-	// Trial is its place in Observations.Marked.
-	Trial int
-	// Band is a number of values. Value is worse than Threshold, which is that of so many trials there.
-	Band             int64
-	Value, Threshold float64
-	Trials           int
-	Reason           string
 }
 
 // Of returns settings as a spec has them.
