@@ -29,8 +29,9 @@ type StopRule struct {
 	Goal   string `json:"goal"`
 	// Generation is that of the trial, from 1 on.
 	Generation int64 `json:"generation,omitempty"`
-	// Limits are in the order of their positions.
+	// Limits are in the order of their positions. Rule says what they are, such as "the median".
 	Limits []StopLimit `json:"limits,omitempty"`
+	Rule   string      `json:"rule,omitempty"`
 	// Bands, if there are any, are the positions at which values are recorded instead of StopPosition. The coordinator
 	// decides then, and learns the marks while the trial runs.
 	Bands []int64 `json:"bands,omitempty"`
@@ -40,7 +41,7 @@ type StopRule struct {
 type StopLimit struct {
 	At    int64   `json:"at"`
 	Value float64 `json:"value"`
-	// Trials is how many trials Value is the median of.
+	// Trials is how many trials Value is of.
 	Trials int `json:"trials"`
 }
 
@@ -163,8 +164,8 @@ func (w *Watch) add(step int64, value float32) (reason string) {
 	if w.rule.Goal == Maximize {
 		than = "below"
 	}
-	return fmt.Sprintf("stopped at value %d, step %d: %s is %s %.9g, the median of %s before generation %d",
-		w.count, step, best, than, limit.Value, CountText(limit.Trials, "trial"), w.rule.Generation)
+	return fmt.Sprintf("stopped at value %d, step %d: %s is %s %.9g, %s of %s before generation %d", w.count, step,
+		best, than, limit.Value, w.rule.Rule, CountText(limit.Trials, "trial"), w.rule.Generation)
 }
 
 // ShortFloat writes a value in single precision with as few digits as distinguish it.

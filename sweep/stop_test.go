@@ -58,7 +58,7 @@ func TestWatch(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			test.rule.Metric, test.rule.Generation = "loss", 3
+			test.rule.Metric, test.rule.Generation, test.rule.Rule = "loss", 3, "the median"
 			for size := int64(5); size <= 50; size += 5 { // a batch has the samples of so many steps
 				w, r, reason := NewWatch(&test.rule), NewRecorder(100), ""
 				for from := int64(0); from < 50 && reason == ""; from += size {

@@ -70,7 +70,7 @@ func TestStoppedEarly(t *testing.T) {
 	})
 	for index := range int64(5) {
 		j := job(index + 1)
-		j.Stop = &sweep.StopRule{Metric: "loss", Goal: sweep.Minimize, Generation: 2, Limits: []sweep.StopLimit{
+		j.Stop = &sweep.StopRule{Metric: "loss", Goal: sweep.Minimize, Generation: 2, Rule: "the median", Limits: []sweep.StopLimit{
 			{At: 1, Value: 5, Trials: 8}, {At: 2, Value: 3.5, Trials: 8}, {At: 3, Value: 2.5, Trials: 6}}}
 		if index == 0 {
 			j.Artifacts, j.Parameters = []string{sweep.CheckpointArtifact}, sweep.Parameters{"budget": int64(9)}

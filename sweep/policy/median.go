@@ -95,7 +95,8 @@ func (m *median) Wants() Wants {
 
 func (m *median) Step(_ context.Context, seen Observations) (Step, error) {
 	return Step{Rule: &sweep.StopRule{Metric: m.rule.Metric, Goal: m.rule.Goal,
-		Generation: m.Generation(seen.Written).Number + 1, Limits: medianLimits(m.rule, seen.Marks)}}, nil
+		Generation: m.Generation(seen.Written).Number + 1, Rule: "the median",
+		Limits: medianLimits(m.rule, seen.Marks)}}, nil
 }
 
 // medianLimits returns by what the trials of a generation are stopped, from the marks of the trials

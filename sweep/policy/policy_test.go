@@ -81,6 +81,7 @@ func TestExtends(t *testing.T) {
 	}{
 		{spec(), spec(), ""},
 		{spec(sobol), spec(), ""},
+		{spec(Of(&Latin{})), spec(Of(&Latin{})), ""},
 		{spec(sobol, median), spec(sobol), ""},
 		{spec(hyperband), spec(hyperband, sobol), ""},
 		{spec(hyperband), spec(other), "by one rule"},
