@@ -19,7 +19,7 @@ build:
 
 test:
 	./.ci/install
-	$(GO) test -timeout 60m -parallel 4 $(TEST_FLAGS) ./...
+	$(GO) test -timeout 60m -parallel 4 ./...
 
 # SQLite is C translated to Go. Its memory lies outside Go's heap, where the race
 # detector does not look: instrumented it takes eight times as long, and nothing can be
@@ -34,9 +34,10 @@ race_flags = $(foreach package,$(uninstrumented),-gcflags=$(package)=-race=false
 # tests in which the race detector has nothing to find, or nothing that it does not see
 # in another; "make test" has all of them, and vets. A process with the race detector would
 # wait for a second at its end for what other goroutines still report.
+# PACKAGES names some of them, as CI does.
 race:
 	./.ci/install
-	packages=$$(.ci/concurrent) && GORACE=atexit_sleep_ms=50 $(GO) test -race $(race_flags) -vet=off -short -timeout 60m -parallel 4 $$packages
+	packages="$${PACKAGES:-$$(.ci/concurrent)}" && GORACE=atexit_sleep_ms=50 $(GO) test -race $(race_flags) -vet=off -short -timeout 60m -parallel 4 $$packages
 
 # "make test" tries each promise once. CHAOS names the seeds that choose what breaks when.
 CHAOS ?= 1-10
