@@ -1,11 +1,16 @@
 package script
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"sweep/sweep"
 )
 
 // folderAge is how long the checkpoints of an interrupted trial are kept.
@@ -18,22 +23,24 @@ type folder struct {
 	lock *os.File
 	// journal is the path of what the program has reported; empty if nothing outlives the execution.
 	journal string
+	// inputs is the path of the list of what the program has read; empty without a journal.
+	inputs string
 }
 
 // openFolder opens the checkpoint folder of a fingerprint. If a trial with this fingerprint
 // already runs, it makes a new folder in otherwise.
 func (t *Trainer) openFolder(fingerprint, otherwise string) (*folder, error) {
-	path, journal := filepath.Join(otherwise, "checkpoints"), ""
+	path, journal, inputs := filepath.Join(otherwise, "checkpoints"), "", ""
 	if t.options.Checkpoints != "" && fingerprint != "" {
 		path = filepath.Join(t.options.Checkpoints, filepath.Base(fingerprint))
-		journal = path + journalSuffix
+		journal, inputs = path+journalSuffix, path+inputsSuffix
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
 	}
 	lock, err := lockFolder(path)
 	if errors.Is(err, errTaken) {
-		journal = ""
+		journal, inputs = "", ""
 		if path, err = os.MkdirTemp(otherwise, "checkpoints-"); err == nil {
 			lock, err = lockFolder(path)
 		}
@@ -44,7 +51,40 @@ func (t *Trainer) openFolder(fingerprint, otherwise string) (*folder, error) {
 	// Its age counts from its last use.
 	now := time.Now()
 	_ = os.Chtimes(path, now, now)
-	return &folder{path, lock, journal}, nil
+	return &folder{path, lock, journal, inputs}, nil
+}
+
+// inputsSuffix follows the name of a trial's checkpoint folder in that of its list of inputs.
+const inputsSuffix = ".inputs"
+
+// clearChanged empties the folder, and forgets what was reported, if a source that the program had read has changed
+// since: its checkpoint is another program's. It names some of these.
+func (f *folder) clearChanged(directory string) (changed []string, err error) {
+	var in sweep.Inputs
+	text, _ := os.ReadFile(f.inputs) // without it there was no execution before, or it has recorded nothing
+	_ = json.Unmarshal(text, &in)
+	for _, row := range NewChecker(directory, nil).Changed(&in) {
+		if row.Kind == sweep.FileInput && row.Digest != sweep.ChangedInput &&
+			slices.Contains(sources, strings.ToLower(filepath.Ext(row.Name))) {
+			changed = append(changed, row.Name)
+		}
+	}
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(f.path)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(f.path, entry.Name())))
+	}
+	for _, path := range []string{f.journal, f.inputs} {
+		if removed := os.Remove(path); !errors.Is(removed, os.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint of another program: %w", err)
+	}
+	return changed, nil
 }
 
 // close unlocks the folder, and removes it if its trial is complete.
@@ -55,6 +95,7 @@ func (f *folder) close(complete bool) {
 	_ = os.Remove(f.path) // fails unless it is empty
 	if _, err := os.Stat(f.path); f.journal != "" && errors.Is(err, os.ErrNotExist) {
 		_ = os.Remove(f.journal)
+		_ = os.Remove(f.inputs)
 	}
 	_ = f.lock.Close() // it was only locked
 }

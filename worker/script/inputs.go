@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,8 +96,19 @@ func (e *execution) newRecorder(variables environment) (*recorder, error) {
 	return r, nil
 }
 
-// follow digests what is read until the returned function is called, which waits for the rest.
-func (r *recorder) follow() (end func()) {
+// follow digests what is read until the returned function is called, which waits for the rest. It keeps the list so far
+// in a file, unless kept is empty.
+func (r *recorder) follow(kept string) (end func()) {
+	known := int64(0)
+	take := func() {
+		if r.take(); r.read > known && kept != "" {
+			known = r.read
+			if text, err := json.Marshal(r.list(0)); err == nil {
+				_ = os.WriteFile(kept+".new", text, 0o600) // else the checkpoint is taken to be this program's
+				_ = os.Rename(kept+".new", kept)
+			}
+		}
+	}
 	done := make(chan struct{})
 	var following sync.WaitGroup
 	following.Go(func() {
@@ -105,9 +117,9 @@ func (r *recorder) follow() (end func()) {
 		for {
 			select {
 			case <-ticks.C:
-				r.take()
+				take()
 			case <-done:
-				r.take()
+				take()
 				return
 			}
 		}
@@ -220,7 +232,8 @@ func variableDigest(name, value string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// list returns what the trial whose first process had this id has read.
+// list returns what the trial whose first process had this id has read. While it runs the id is 0, and words are left
+// out.
 func (r *recorder) list(pid int) *sweep.Inputs {
 	in := &sweep.Inputs{}
 	for path, f := range r.files {
@@ -237,7 +250,7 @@ func (r *recorder) list(pid int) *sweep.Inputs {
 	}
 	for path, f := range r.words {
 		// A file that has changed meanwhile is what the program was to write.
-		if name, ok := r.project.name(path); ok && r.files[path] == nil {
+		if name, ok := r.project.name(path); ok && pid != 0 && r.files[path] == nil {
 			if digest := r.digest(path, f); digest != sweep.ChangedInput {
 				in.Rows = append(in.Rows, sweep.Input{Kind: sweep.FileInput, Name: name, Digest: digest})
 			}
@@ -272,7 +285,8 @@ func (r *recorder) list(pid int) *sweep.Inputs {
 var (
 	given = []string{"PYTHONPATH", "PYTHONUNBUFFERED", "WANDB_RUN_ID", "WANDB_SWEEP_ID", "WANDB_SWEEP_PARAM_PATH",
 		"WANDB_PROJECT", "WANDB_ENTITY", "WANDB_DIR", "WANDB_AGENT_SOCKET", "TMPDIR", "TEMP", "TMP", "_", "SHLVL",
-		"PWD", "OLDPWD", "TERM", "COLUMNS", "LINES", "DISPLAY", "WAYLAND_DISPLAY", "WINDOWID", "HOSTNAME", "STY", "JOB_ID",
+		"PWD", "OLDPWD", "TERM", "COLUMNS", "LINES", "DISPLAY", "WAYLAND_DISPLAY", "WINDOWID", "HOSTNAME", "STY",
+		"JOB_ID",
 		"INVOCATION_ID"}
 	givenStarts = []string{"SWEEP_", "SSH_", "XDG_SESSION", "XDG_RUNTIME", "SLURM_", "PBS_", "LSB_", "TMUX", "TERM_"}
 	secretParts = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"}

@@ -271,3 +271,44 @@ except OSError: pass
 	}
 	check("absent.txt", "model.py", "LR", "MISSING")
 }
+
+// A checkpoint belongs to the sources that its program had read; with others the trial starts over.
+func TestCheckpointOfAnotherProgram(t *testing.T) {
+	r := newPython(t, `
+import os, sys, model
+path = os.environ["SWEEP_CHECKPOINT_DIR"] + "/state"
+step = int(open(path).read()) if os.path.exists(path) else 0
+open("data.txt").read()
+open(os.environ["SWEEP_EVENTS"], "a").write('{"step": %d, "begun": %d}\n' % (step + 1, step))
+open(path, "w").write(str(step + 1))
+if step < 1 or os.path.exists("again"): os._exit(75)
+`)
+	r.write("model.py", "x = 1")
+	r.write("data.txt", "1")
+	if _, err := r.train(nil); err == nil {
+		t.Fatal("the program did not ask for another execution")
+	}
+	r.write("data.txt", "2") // no source
+	r.write("again", "")
+	if _, err := r.train(nil); err == nil || strings.Contains(r.log.String(), "starts over") {
+		t.Fatalf("%v\n%s", err, &r.log)
+	}
+	if err := os.Remove(filepath.Join(r.dir, "again")); err != nil {
+		t.Fatal(err)
+	}
+	r.write("model.py", "x = 22")
+	if _, err := r.train(nil); err == nil {
+		t.Error("the trial did not start over")
+	}
+	if !strings.Contains(r.log.String(), "the trial starts over: its checkpoint is of another model.py") {
+		t.Errorf("%s", &r.log)
+	}
+	result := r.complete(nil)
+	if result.Summary["begun"] != 1 {
+		t.Errorf("%v", result.Summary)
+	}
+	left, err := filepath.Glob(r.options.Checkpoints + "/*")
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+}

@@ -90,12 +90,14 @@ func (f *folder) empty() bool {
 	return err == nil && len(entries) == 0
 }
 
-// removeJournals removes the journals whose checkpoints are gone.
+// removeJournals removes the journals and lists of inputs whose checkpoints are gone.
 func (t *Trainer) removeJournals() {
-	journals, _ := filepath.Glob(filepath.Join(t.options.Checkpoints, "*"+journalSuffix)) // the pattern is well formed
-	for _, path := range journals {
-		if _, err := os.Stat(strings.TrimSuffix(path, journalSuffix)); errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(path)
+	for _, suffix := range []string{journalSuffix, inputsSuffix} {
+		paths, _ := filepath.Glob(filepath.Join(t.options.Checkpoints, "*"+suffix)) // the pattern is well formed
+		for _, path := range paths {
+			if _, err := os.Stat(strings.TrimSuffix(path, suffix)); errors.Is(err, fs.ErrNotExist) {
+				_ = os.Remove(path)
+			}
 		}
 	}
 }

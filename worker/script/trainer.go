@@ -173,6 +173,14 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	complete := false
 	defer func() { checkpoints.close(complete) }()
 	m := newMetrics(e.say, e.request.Script.Metric)
+	changed, err := checkpoints.clearChanged(e.directory)
+	if err != nil {
+		return nil, err
+	}
+	if len(changed) > 0 {
+		e.say("the trial starts over: its checkpoint is of another %s",
+			strings.Join(changed[:min(len(changed), 5)], ", "))
+	}
 	if e.journal, err = checkpoints.openJournal(m); err != nil {
 		return nil, err
 	}
@@ -181,7 +189,7 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	recording := e.inputs.follow()
+	recording := e.inputs.follow(checkpoints.inputs)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var sinkErr error
