@@ -262,7 +262,7 @@ type Reader interface {
 	Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error
 	// QuerySweep is Query in which t names the trials of a sweep, with a column for each
 	// of its parameters and metrics, of their types. A metric that has the name of a
-	// parameter is called metric.NAME.
+	// parameter or another column is called metric.NAME.
 	QuerySweep(ctx context.Context, id, sql string, yield func(columns []string, row []any) error) error
 }
 

@@ -96,7 +96,22 @@ func TestOddNames(t *testing.T) {
 			stdout: []string{"\"acc, top-5\",1,1\n", "\nlr,1,0.11\n"}},
 		{args: []string{"diff", "latest", "latest", "--metric", "acc, top-5"}, stdout: []string{"acc, top-5 at the 28 grid points"}},
 		{args: []string{"export"}, stdout: []string{"parameter.lr", "metric.lr", `"metric.acc, top-5"`, `"metric.n""q"`, "metric.c"}},
+		{args: []string{"sql", "--sweep", "latest", `SELECT "C", "c", lr, "metric.lr", "n""q", "acc, top-5", "metric.C" FROM t LIMIT 1`,
+			"--format", "csv"}, stdout: []string{"C,c,lr,metric.lr,\"n\"\"q\",\"acc, top-5\",metric.C\n1,6,0.1,0.11,1,1,5\n"}},
+		{args: []string{"sql", "--sweep", "latest", "SELECT count(DISTINCT coalesce(x, 'none')) FROM t"}, stdout: []string{"\n7\n"}},
+		{args: []string{"sql", "--sweep", "latest", `SELECT "C", c FROM t LIMIT 1`}, stdout: []string{"C  c\n1  6\n"}},
 	} {
 		check(t, run, l)
 	}
+	t.Setenv("PYTHONPATH", resultsPath(t))
+	driver := write(t, home, "names.py", `
+import sweep_results as results
+s = results.sweep()
+row = s.trials(where=["maP@[IoU=0.5]>0.15", "p<0.05>=2"], sort="lr", limit=1)[0]
+print(row["lr"], row["metric.lr"], row["state"], row["metric.state"], row["C"], row["metric.C"], row["c"], row["acc, top-5"])
+for g in s.groups('q"p, r', "loss", metrics=["acc, top-5", "loss"]):
+    print(g['q"p, r'], g["loss"], g["acc, top-5.mean"], g["loss.mean"])
+`)
+	check(t, run, line{args: []string{"exec", python(t), driver},
+		stdout: []string{"0.2 0.21 completed 22 1 5 6 2\n", "1 mse 1 1\n1 l1 2 2\n"}})
 }

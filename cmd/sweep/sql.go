@@ -23,7 +23,7 @@ func newSQL(s *settings) *cobra.Command {
 best_trials, point_means, curves (a row per sample), ucr_table and mnist_table; their names and
 columns are the same in SQLite and Postgres. With --sweep, t has a row per trial of
 that sweep and a column for each of its parameters and metrics. A metric with the name
-of a parameter is called "metric.NAME".
+of a parameter or of another column is called "metric.NAME".
 
 Exit codes: 0 done, 1 the database rejects the statement.`,
 		Example: `  sweep sql --sweep latest "SELECT model, avg(test_accuracy) FROM t GROUP BY model"

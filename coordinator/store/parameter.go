@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
@@ -79,10 +80,13 @@ func plainText(value string) (text sql.Null[string]) {
 }
 
 // parameterOf returns the expression of a parameter of trials t, as a value of its type.
-func (c *comparison) parameterOf(p namedParameter) string {
+func (c *comparison) parameterOf(dialect *database.Dialect, p namedParameter) string {
 	place, ok := c.columns[quoteName(p.name)]
-	if !ok {
-		return memberOf("t.parameters", p.name, p.kind)
+	switch {
+	case p.kind == sweep.AnyType && (!ok || len(p.alike) > 0):
+		return anyOf(dialect, database.Parameters, p)
+	case !ok:
+		return memberOf(dialect, database.Parameters, p.name, p.kind)
 	}
 	column := "t." + parameterColumns[place]
 	switch p.kind {

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
@@ -45,9 +46,10 @@ func TestParameterColumns(t *testing.T) {
 		empty.values[1].Valid {
 		t.Errorf("an empty text and null: %+v", empty)
 	}
+	dialect := &database.Dialect{Label: func(name string) string { return name }}
 	for name, want := range map[string]string{"a": "t.parameter0", "fixed": "CAST(t.parameters ->> 'fixed' AS text)",
 		"h": "CAST(t.parameters ->> 'h' AS text)"} {
-		if got := c.parameterOf(namedParameter{name, sweep.AnyType}); got != want {
+		if got := c.parameterOf(dialect, namedParameter{name: name, kind: sweep.AnyType}); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}

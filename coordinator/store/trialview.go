@@ -1,48 +1,65 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
 // QuerySweep implements sweep.Reader: Query in which t names the trials of a sweep, with
 // a column for each of its parameters and metrics.
 func (s *Store) QuerySweep(ctx context.Context, id, sql string, yield func(columns []string, row []any) error) error {
-	var view trialView
+	dialect := s.db.Dialect()
+	view := trialView{dialect: dialect, query: strings.ToLower(sql), names: map[string]bool{},
+		columns: newColumnNames(dialect.LongestColumn, dialect.FoldsColumns)}
 	record, err := s.Sweep(ctx, id)
 	if err != nil {
 		return err
 	}
-	view.query = strings.ToLower(sql)
 	err = s.viewSweep(ctx, "describe the trials of", record.ID, func(t *transaction, number int64) {
 		view.build(t, number, record)
 	})
 	if err != nil {
 		return err
 	}
-	return s.query(ctx, withView(view.text.String(), sql, s.db.Dialect().NestedComments), len(view.names), yield)
+	columns := view.columns
+	sql = withView(view.text.String(), columns.rewrite(sql, dialect.NestedComments), dialect.NestedComments)
+	var headings []string
+	return s.query(ctx, sql, len(view.names), func(names []string, row []any) error {
+		if headings == nil {
+			headings = slices.Clone(names)
+			for i, name := range names {
+				headings[i] = columns.heading(name)
+			}
+		}
+		return yield(headings, row)
+	})
 }
 
 // trialView builds the SELECT of a sweep's trials.
 type trialView struct {
-	query  string          // what is asked, in lower case
-	names  map[string]bool // of columns, in lower case, which SQL does not tell from upper case
-	text   strings.Builder
-	joins  strings.Builder
-	joined int
+	dialect *database.Dialect
+	query   string          // what is asked, in lower case
+	names   map[string]bool // of columns
+	columns *columnNames    // as the database has them
+	text    strings.Builder
+	joins   strings.Builder
+	joined  int
 }
 
 // mostJoined bounds the metrics that are joined: more tables, and the database no longer
 // looks for the best order.
 const mostJoined = 5
 
-// trialColumnsOf are the first columns of the view, unless a parameter is called so.
+// trialColumnsOf are the first columns of the view. One that a parameter is called like is trial.NAME.
 var trialColumnsOf = []struct{ name, text string }{
 	{"trial_index", "t.trial_index"}, {"state", "t.state"}, {"diverged", "t.diverged"}, {"executions", "t.executions"},
 	{"worker", "t.worker"},
@@ -50,21 +67,17 @@ var trialColumnsOf = []struct{ name, text string }{
 }
 
 func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecord) {
-	v.names = map[string]bool{}
 	parameters := sweepParameters(record)
-	for _, p := range parameters {
-		v.names[strings.ToLower(p.name)] = true
-	}
-	v.text.WriteString("SELECT ")
 	for _, c := range trialColumnsOf {
-		if !v.names[c.name] {
-			v.add(c.name, c.text)
+		name := sweep.FieldKind.Of(c.name)
+		if !slices.ContainsFunc(parameters, func(p namedParameter) bool { return p.name == c.name }) {
+			name = sweep.Name(c.name)
 		}
+		v.add(name, c.text)
 	}
 	by := t.comparison(number)
 	for _, p := range parameters {
-		delete(v.names, strings.ToLower(p.name))
-		v.add(p.name, by.parameterOf(p))
+		v.add(sweep.Name(p.name), by.parameterOf(v.dialect, p))
 	}
 	type metric struct {
 		name   string
@@ -75,12 +88,12 @@ func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecor
 		ORDER BY CASE WHEN metric_no < $2 THEN metric_no ELSE $2 END, metric`, number, len(scoreColumns))
 	for _, m := range record.Grids[0].Submission.Description.Metrics {
 		if m.Summary && !slices.ContainsFunc(numbered, func(n metric) bool { return n.name == m.Name }) {
-			v.add(m.Name, memberOf("o.summary", m.Name, sweep.NumberType))
+			v.add(v.metric(m.Name), memberOf(v.dialect, database.Summary, m.Name, sweep.NumberType))
 		}
 	}
 	for _, m := range numbered {
 		if place := placeOf(m.number); place.column != "" {
-			v.add(m.name, "c."+place.column)
+			v.add(v.metric(m.name), "c."+place.column)
 		} else {
 			v.addFurther(m.name, number, m.number)
 		}
@@ -100,44 +113,72 @@ func (v *trialView) addFurther(name string, sweep, metric int64) {
 	if v.joined < mostJoined && strings.Contains(v.query, strings.ToLower(name)) {
 		v.joined++
 		v.joins.WriteString("\nLEFT JOIN " + rows + " ON " + same)
-		v.add(name, value)
+		v.add(v.metric(name), value)
 		return
 	}
-	v.add(name, "(SELECT "+value+" FROM "+rows+" WHERE "+same+")")
+	v.add(v.metric(name), "(SELECT "+value+" FROM "+rows+" WHERE "+same+")")
 }
 
-// add adds a column. Of two with the same name the later one, a metric, is called
-// metric.NAME.
-func (v *trialView) add(name, expression string) {
-	if v.names[strings.ToLower(name)] {
-		name = "metric." + name
+// metric is the column of a metric: metric.NAME if another column is called so.
+func (v *trialView) metric(name string) sweep.Name {
+	if v.names[name] {
+		return sweep.MetricKind.Of(name)
 	}
-	if len(v.names) > 0 && v.text.Len() > len("SELECT ") {
-		v.text.WriteString(",\n\t")
-	}
-	v.names[strings.ToLower(name)] = true
-	v.text.WriteString(expression + " AS " + `"` + strings.ReplaceAll(name, `"`, `""`) + `"`)
+	return sweep.Name(name)
 }
 
-// memberOf is a member of a JSON object as a value of its type, in the SQL of both
-// databases.
-func memberOf(object, name string, kind sweep.ParameterType) string {
-	member := "'" + strings.ReplaceAll(name, "'", "''") + "'"
+// add adds a column. One whose name another has all the same is called parameter."NAME" or metric."NAME".
+func (v *trialView) add(as sweep.Name, expression string) {
+	name := string(as)
+	for v.names[name] {
+		kind, own := as.Parts()
+		name = string(cmp.Or(kind, sweep.ParameterKind)) + "." + strconv.Quote(own)
+		as = sweep.Name(name)
+	}
+	separator := ",\n\t"
+	if len(v.names) == 0 {
+		separator = "SELECT "
+	}
+	v.names[name] = true
+	v.text.WriteString(separator + expression + " AS " + quoteColumn(v.columns.add(name)))
+}
+
+// anyOf is a member of a JSON object as a text, those with some forms as JSON has them.
+func anyOf(dialect *database.Dialect, object string, p namedParameter) string {
+	value := memberOf(dialect, object, p.name, sweep.AnyType)
+	if len(p.alike) == 0 {
+		return value
+	}
+	form := strings.Replace(value, " ->> ", " -> ", 1)
+	var list []string
+	for _, one := range p.alike {
+		list = append(list, "'"+strings.ReplaceAll(one, "'", "''")+"'")
+	}
+	return "CASE WHEN " + form + " IN (" + strings.Join(list, ", ") + ") THEN " + form + " ELSE " + value + " END"
+}
+
+// memberOf is a member of a JSON object as a value of its type.
+func memberOf(dialect *database.Dialect, object, name string, kind sweep.ParameterType) string {
+	member := "'" + strings.ReplaceAll(dialect.Label(name), "'", "''") + "'"
+	value := object + " ->> " + member
 	switch kind {
 	case sweep.BooleanType:
 		return "CAST(" + object + " -> " + member + " AS text) = 'true'"
 	case sweep.IntegerType:
-		return "CAST(" + object + " ->> " + member + " AS bigint)"
+		return "CAST(" + value + " AS bigint)"
 	case sweep.NumberType:
-		return "CAST(" + object + " ->> " + member + " AS double precision)"
+		return "CAST(" + value + " AS double precision)"
 	}
-	return "CAST(" + object + " ->> " + member + " AS text)"
+	return "CAST(" + value + " AS text)"
 }
 
 // namedParameter is a parameter of a sweep, with its type.
 type namedParameter struct {
 	name string
 	kind sweep.ParameterType
+	// alike are the forms as JSON of values that without quotes, or in SQLite, would look like others that the
+	// parameter has.
+	alike []string
 }
 
 // sweepParameters are the parameters that a sweep's trials may have: those of the
@@ -150,7 +191,7 @@ func sweepParameters(record *sweep.SweepRecord) (all []namedParameter) {
 			return
 		}
 		at[name] = len(all)
-		all = append(all, namedParameter{name, kind})
+		all = append(all, namedParameter{name: name, kind: kind})
 	}
 	described := map[string]bool{}
 	for _, p := range record.Grids[0].Submission.Description.Parameters {
@@ -168,7 +209,40 @@ func sweepParameters(record *sweep.SweepRecord) (all []namedParameter) {
 			}
 		}
 	}
+	for i := range all {
+		if all[i].kind == sweep.AnyType {
+			all[i].alike = alike(record, all[i].name)
+		}
+	}
 	return all
+}
+
+// alike are the values of a parameter, as JSON, that are texts and read as something else, and truth values, if it has
+// values that are no texts.
+func alike(record *sweep.SweepRecord, name string) (forms []string) {
+	mixed := false
+	for i := range record.Grids {
+		for _, axis := range record.Grids[i].Submission.Spec.Axes {
+			for _, p := range axis.Parameters {
+				if p.Name != name {
+					continue
+				}
+				mixed = mixed || p.Values.List == nil
+				for _, value := range p.Values.List {
+					text, isText := value.(string)
+					_, isTruth := value.(bool)
+					mixed = mixed || !isText
+					if form, err := sweep.CanonicalJSON(value); err == nil && (isTruth || isText && !sweep.PlainText(text)) {
+						forms = append(forms, string(form))
+					}
+				}
+			}
+		}
+	}
+	if !mixed {
+		return nil
+	}
+	return forms
 }
 
 // valuesType is the type that all of a parameter's values have.

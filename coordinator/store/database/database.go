@@ -112,6 +112,12 @@ type Dialect struct {
 	Anew string
 	// NestedComments is set if a comment in /* and */ can have others in it.
 	NestedComments bool
+	// LongestColumn bounds the name of a column, in bytes, 0 if there is no bound; FoldsColumns means that upper and
+	// lower case are not told apart in it.
+	LongestColumn int
+	FoldsColumns  bool
+	// Label is what the operators -> and ->> take for the name of a member of JSON.
+	Label func(name string) string
 	// Collation compares texts by code point.
 	Collation string
 	// Selection is run before a query over any trials, if it is not empty.

@@ -123,6 +123,8 @@ var dialect = database.Dialect{
 	Anew:           "then begin a new database",
 	Collation:      `"C"`,
 	NestedComments: true,
+	LongestColumn:  63,
+	Label:          func(name string) string { return name },
 	Selection:      `SET LOCAL enable_seqscan = on; SET LOCAL plan_cache_mode = auto`,
 	Member:         member,
 }

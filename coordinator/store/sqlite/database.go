@@ -183,6 +183,12 @@ var dialect = database.Dialect{
 	Anew:      "then move that file away and begin a new one",
 	Collation: `BINARY`,
 	Member:    member,
+	// A plain name may be taken for a path.
+	Label: func(name string) string {
+		text, _ := sweep.CanonicalJSON(name) // a text has a form
+		return "$." + string(text)
+	},
+	FoldsColumns: true,
 }
 
 // member reads a value with SQLite's JSON functions.

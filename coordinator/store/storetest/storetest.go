@@ -72,6 +72,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Reading", testReading},
 		{"Rows", testRows},
 		{"Selection", testSelection},
+		{"Names", testNames},
 		{"Query", testQuery},
 		{"Metrics", testMetrics},
 		{"Views", testViews},

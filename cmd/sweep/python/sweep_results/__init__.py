@@ -56,6 +56,11 @@ def _conditions(where):
         yield "--where=" + condition
 
 
+def _free(name, kind, taken):
+    """The name of a column: with its kind if another one is called so."""
+    return kind + "." + name if name in taken else name
+
+
 def sweeps():
     """All sweeps, the newest first: a Table with a row for each."""
     rows = []
@@ -99,8 +104,9 @@ class Sweep:
 
     def trials(self, where=(), sort=None, limit=0, best=False):
         """Trials that meet all conditions such as "lr<0.01", a Table with a column for each parameter,
-        then each metric. sort is a parameter or metric, a metric with a goal with its best value first;
-        limit 0 is all. best leaves the best trial of each group."""
+        then each metric; of those that are called alike the columns are parameter.NAME and metric.NAME. sort is a
+        parameter or metric, a metric with a goal with its best value first; limit 0 is all. best leaves the best
+        trial of each group."""
         options = ["--limit=%d" % limit, *_conditions(where)]
         if sort:
             options.append("--sort=" + sort)
@@ -115,21 +121,24 @@ class Sweep:
             result = t.get("result") or {}
             summary = result.get("summary") or {}
             row = {"trial": t["index"], "state": "diverged" if result.get("diverged") else t["state"]}
-            row.update((name, t["parameters"].get(name)) for name in parameters)
-            row.update(("metric." + name if name in row else name, summary.get(name)) for name in metrics)
-            row["seconds"] = result.get("seconds")
+            row.update((_free(name, "parameter", row), t["parameters"].get(name)) for name in parameters)
+            taken = dict(row)
+            row.update((_free(name, "metric", taken), summary.get(name)) for name in metrics)
+            row[_free("seconds", "trial", row)] = result.get("seconds")
             rows.append(row)
         return Table(rows, "trials of " + self.name)
 
     def groups(self, *by, metrics=(), where=()):
         """Groups of trials that agree in some parameters, all but the seed by default: a Table with a
         row for each, the best first. Failed and diverged trials are in no mean."""
-        options = ["--group-by=" + (",".join(by) or "*"), "--limit=0", *_conditions(where)]
-        if metrics:
-            options.append("--columns=" + ",".join([metrics] if isinstance(metrics, str) else metrics))
+        options = ["--limit=0", *_conditions(where)]
+        options += ["--group-by=" + name for name in by or ["*"]]
+        options += ["--columns=" + name for name in ([metrics] if isinstance(metrics, str) else metrics)]
         rows = []
         for g in _lines(_run("trials", self.id, "--json", *options)):
-            row = dict(g["parameters"], trials=g["trials"], completed=g["completed"], failed=g["failed"], diverged=g["diverged"])
+            counts = {name: g[name] for name in ("trials", "completed", "failed", "diverged")}
+            row = {_free(name, "parameter", counts): value for name, value in g["parameters"].items()}
+            row.update(counts)
             for name, m in sorted(g["metrics"].items()):
                 row.update({name + ".mean": m["mean"], name + ".sd": m["sd"], name + ".best": m["best"], name + ".best_trial": m["best_trial"]})
             rows.append(row)
