@@ -63,7 +63,7 @@ func readCondition(text, rest string) (c TrialCondition, err error) {
 	case len(rest) == len(text):
 		return c, fmt.Errorf("%.100q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =", text)
 	case operator == "":
-		return c, fmt.Errorf("%.100q: the operator != is expected in place of !", text)
+		return c, fmt.Errorf("%.100q: expected != in place of ! alone", text)
 	}
 	word := strings.TrimSpace(rest[len(operator):])
 	c.Operator = strings.Replace(operator, "==", "=", 1)

@@ -241,12 +241,12 @@ func (n *Names) Label(name Name) string {
 	others := map[NameKind][]NameKind{MetricKind: {ParameterKind}, ParameterKind: {MetricKind},
 		FieldKind: {MetricKind, ParameterKind}}[kind]
 	if slices.ContainsFunc(others, func(other NameKind) bool { return n.Has(other.Of(own)) }) {
-		if n.plain(string(name)) != nil { // another one is called metric.NAME
+		if n.plain(string(name)) != nil || strings.HasPrefix(own, `"`) { // another one is called metric.NAME
 			return string(kind) + "." + quote(own)
 		}
 		return string(name)
 	}
-	if as, _ := Name(own).Parts(); as != "" && n.Has(Name(own)) {
+	if as, _ := Name(own).Parts(); as != "" && n.Has(Name(own)) || strings.HasPrefix(own, `"`) {
 		return quote(own)
 	}
 	return own
@@ -258,7 +258,7 @@ func (n *Names) Quote(name Name) string {
 	if !strings.ContainsAny(label, "=!<>,\"") && strings.TrimSpace(label) == label {
 		return label
 	}
-	if kind, own := name.Parts(); label == string(name) && kind != "" {
+	if kind, own := name.Parts(); kind != "" && label != own && label != quote(own) {
 		return string(kind) + "." + quote(own)
 	}
 	if strings.HasPrefix(label, `"`) && len(n.find(label)) > 0 {

@@ -8,8 +8,9 @@ import (
 // odd are names of a sweep whose metrics and parameters are called like one another, like fields, or have operators.
 func odd() *Names {
 	n := NamesOf(&SweepRecord{Metrics: []string{"loss", "lr", "maP@[IoU=0.5]", "p<0.05", "acc, top-5", "acc", `n"q`,
-		"seconds", "state", "C", "c", "metric.x", "a=", "top-5", " spaced"}})
-	for name, numeric := range map[string]bool{"lr": true, "loss": false, "x": true, "metric.lr": true, "worker": true} {
+		"seconds", "state", "C", "c", "metric.x", "a=", "top-5", " spaced", `"a"`, `"`, "lr and", `\`}})
+	for name, numeric := range map[string]bool{"lr": true, "loss": false, "x": true, "metric.lr": true, "worker": true,
+		`"`: true} {
 		n.AddParameter(name, numeric)
 	}
 	return n

@@ -134,7 +134,8 @@ func (g *grouping) add(t *sweep.TrialRecord) error {
 // lacks is a parameter that no trial has, if there are trials.
 func (g *grouping) lacks() string {
 	for i, name := range g.by {
-		if len(g.order) > 0 && !slices.ContainsFunc(g.order, func(one *trialGroup) bool { return one.values[i] != "" }) {
+		has := func(one *trialGroup) bool { return one.values[i] != "" }
+		if len(g.order) > 0 && !slices.ContainsFunc(g.order, has) {
 			return name
 		}
 	}

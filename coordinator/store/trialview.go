@@ -232,7 +232,8 @@ func alike(record *sweep.SweepRecord, name string) (forms []string) {
 					text, isText := value.(string)
 					_, isTruth := value.(bool)
 					mixed = mixed || !isText
-					if form, err := sweep.CanonicalJSON(value); err == nil && (isTruth || isText && !sweep.PlainText(text)) {
+					form, err := sweep.CanonicalJSON(value)
+					if err == nil && (isTruth || isText && !sweep.PlainText(text)) {
 						forms = append(forms, string(form))
 					}
 				}

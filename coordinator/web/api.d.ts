@@ -124,7 +124,9 @@ export interface Answered<T> {
 
 /** frame.Column */
 export interface Column {
+  /** How it is called, with its kind where another one is called so; own is what it is called without. */
   name: string;
+  own?: string;
   kind: "parameter" | "metric" | "figure";
   varies: boolean;
   distinct: number;

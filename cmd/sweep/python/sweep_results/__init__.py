@@ -58,7 +58,9 @@ def _conditions(where):
 
 def _free(name, kind, taken):
     """The name of a column: with its kind if another one is called so."""
-    return kind + "." + name if name in taken else name
+    while name in taken:
+        name = kind + "." + name
+    return name
 
 
 def sweeps():
@@ -121,9 +123,10 @@ class Sweep:
             result = t.get("result") or {}
             summary = result.get("summary") or {}
             row = {"trial": t["index"], "state": "diverged" if result.get("diverged") else t["state"]}
-            row.update((_free(name, "parameter", row), t["parameters"].get(name)) for name in parameters)
-            taken = dict(row)
-            row.update((_free(name, "metric", taken), summary.get(name)) for name in metrics)
+            for name in parameters:
+                row[_free(name, "parameter", row)] = t["parameters"].get(name)
+            for name in metrics:
+                row[_free(name, "metric", row)] = summary.get(name)
             row[_free("seconds", "trial", row)] = result.get("seconds")
             rows.append(row)
         return Table(rows, "trials of " + self.name)

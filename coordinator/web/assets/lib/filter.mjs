@@ -22,8 +22,8 @@ export function filterOf(query) {
 export function rangeOf(where, name) {
   let [low, high] = [-Infinity, Infinity];
   for (const condition of where) {
-    const [, subject, operator, value] = condition.match(/^([^=!<>]+)([<>]=?|=)(.*)$/) || [];
-    if (subject?.trim() !== name || value.trim() === "" || Number.isNaN(Number(value))) continue;
+    const [, operator, value] = (restOf(condition, name) || "").match(/^([<>]=?|=)(.*)$/) || [];
+    if (!operator || value.trim() === "" || Number.isNaN(Number(value))) continue;
     if (operator !== "<" && operator !== "<=") low = Math.max(low, Number(value));
     if (operator !== ">" && operator !== ">=") high = Math.min(high, Number(value));
   }
@@ -36,7 +36,29 @@ export function rangeOf(where, name) {
  * @param {string} name
  */
 export const without = (where, name) =>
-  where.filter((condition) => condition.split(/[=!<>]/)[0].trim() !== name);
+  where.filter((condition) => restOf(condition, name) === undefined);
+
+/**
+ * restOf returns a condition from its operator on, if it is about a name. The server alone divides
+ * conditions, by the names that there are.
+ * @param {string} condition
+ * @param {string} name
+ */
+function restOf(condition, name) {
+  const begin = [subjectOf(name), name].find((text) => condition.trimStart().startsWith(text));
+  const rest = begin && condition.trimStart().slice(begin.length).trimStart();
+  return rest && /^[=!<>]/.test(rest) ? rest : undefined;
+}
+
+/**
+ * subjectOf writes the name of a column so that a condition can begin with it: in quotes if it has
+ * operators.
+ * @param {string} name
+ */
+export function subjectOf(name) {
+  const [, kind = "", own] = name.match(/^((?:parameter|metric|trial)\.)?(.*)$/) || [];
+  return /[=!<>]/.test(own) && !own.startsWith('"') ? kind + JSON.stringify(own) : name;
+}
 
 /**
  * whereOf writes the condition that a parameter has a value. A text that would read as
@@ -45,7 +67,22 @@ export const without = (where, name) =>
  * @param {Scalar} value
  */
 export function whereOf(parameter, value) {
-  return parameter + "=" + whereText(value);
+  return subjectOf(parameter) + "=" + whereText(value);
+}
+
+/**
+ * conditionsOf divides a text into conditions at each "and" before which there is one.
+ * @param {string} text
+ */
+export function conditionsOf(text) {
+  /** @type {string[]} */
+  const list = [];
+  for (const part of text.split(/ and /)) {
+    const last = list.at(-1);
+    if (last === undefined || /[=!<>]/.test(last)) list.push(part);
+    else list[list.length - 1] = last + " and " + part;
+  }
+  return list.map((condition) => condition.trim());
 }
 
 /** @param {Scalar} value */

@@ -29,35 +29,62 @@ import { spacingOf } from "./scale.mjs";
  */
 export function schemaOf(sweep, columns, reading) {
   const metrics = columns.filter((c) => c.kind === "metric").map((c) => c.name);
+  const scales = Object.entries(
+    Object.assign({}, ...sweep.grids.flatMap((g) => g.axes.map((a) => a.scales))),
+  );
   return {
     columns,
     byName: Object.fromEntries(columns.map((c) => [c.name, c])),
     metrics,
-    goals: goalsOf(sweep),
-    mainMetric: mainMetricOf(sweep, metrics),
-    scales: Object.assign({}, ...sweep.grids.flatMap((g) => g.axes.map((a) => a.scales))),
+    goals: goalsOf(sweep, columns),
+    mainMetric: mainMetricOf(sweep, columns, metrics),
+    scales: Object.fromEntries(
+      scales.map(([own, scale]) => [nameOf(columns, "parameter", own), scale]),
+    ),
     varying: varyingOf(sweep, columns, reading),
   };
 }
 
-/** @param {Sweep} sweep */
-function goalsOf(sweep) {
+/**
+ * ownName is what a column is called without its kind.
+ * @param {Column} column
+ */
+export const ownName = (column) => column.own ?? column.name;
+
+/**
+ * nameOf is the name of the column of a kind that is called so.
+ * @param {Column[]} columns
+ * @param {Column["kind"]} kind
+ * @param {string} own
+ */
+export const nameOf = (columns, kind, own) =>
+  columns.find((c) => c.kind === kind && ownName(c) === own)?.name ?? own;
+
+/**
+ * @param {Sweep} sweep
+ * @param {Column[]} columns
+ */
+function goalsOf(sweep, columns) {
   /** @type {Record<string, Goal>} */
   const goals = {};
-  for (const { name, goal } of sweep.metrics) if (goal) goals[name] = goal;
+  for (const { name, goal } of sweep.metrics)
+    if (goal) goals[nameOf(columns, "metric", name)] = goal;
   const { by, goal } = sweep.select;
-  if (by && goal) goals[by] = goal;
+  if (by && goal) goals[nameOf(columns, "metric", by)] = goal;
   return goals;
 }
 
 /**
  * @param {Sweep} sweep
+ * @param {Column[]} columns
  * @param {string[]} metrics
  */
-function mainMetricOf(sweep, metrics) {
+function mainMetricOf(sweep, columns, metrics) {
   const withGoal = sweep.metrics.filter((m) => m.goal).map((m) => m.name);
-  const preferred = [sweep.select.by, ...withGoal, ...metrics];
-  return preferred.find((name) => name && metrics.includes(name)) || "";
+  const preferred = [sweep.select.by || "", ...withGoal]
+    .map((own) => nameOf(columns, "metric", own))
+    .concat(metrics);
+  return preferred.find((name) => metrics.includes(name)) || "";
 }
 
 /**
@@ -68,14 +95,17 @@ function mainMetricOf(sweep, metrics) {
 function varyingOf(sweep, columns, reading) {
   const axes = sweep.grids.flatMap((g) => g.axes);
   const order = [...new Set(axes.flatMap((a) => a.names))];
-  /** @param {string} name */
-  const placeOf = (name) => (order.includes(name) ? order.indexOf(name) : order.length);
+  /** @param {Column} column */
+  const placeOf = (column) =>
+    order.includes(ownName(column)) ? order.indexOf(ownName(column)) : order.length;
   const listed = new Set(reading ? axes.filter((a) => a.length > 1).flatMap((a) => a.names) : []);
-  const differing = columns
-    .filter((c) => c.kind === "parameter" && (listed.has(c.name) || severalValues(c)))
-    .map((c) => c.name);
-  const own = differing.filter((name) => order.includes(name));
-  return (own.length ? own : differing).sort((a, b) => placeOf(a) - placeOf(b) || (a < b ? -1 : 1));
+  const differing = columns.filter(
+    (c) => c.kind === "parameter" && (listed.has(ownName(c)) || severalValues(c)),
+  );
+  const own = differing.filter((column) => order.includes(ownName(column)));
+  return (own.length ? own : differing)
+    .sort((a, b) => placeOf(a) - placeOf(b) || (a.name < b.name ? -1 : 1))
+    .map((column) => column.name);
 }
 
 /**
@@ -127,7 +157,8 @@ export function binsFor(schema, name) {
  * withoutSeed leaves the seed out, in which the trials of a group differ.
  * @param {string[]} parameters
  */
-export const withoutSeed = (parameters) => parameters.filter((name) => name !== "seed");
+export const withoutSeed = (parameters) =>
+  parameters.filter((name) => name !== "seed" && name !== "parameter.seed");
 
 /**
  * goalOf returns whether a metric is minimized or maximized.

@@ -9,7 +9,7 @@ import { Outcome, State } from "../components/state.mjs";
 import { Status } from "../components/status.mjs";
 import { Views } from "../components/views.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
-import { filterOf } from "../lib/filter.mjs";
+import { conditionsOf, filterOf } from "../lib/filter.mjs";
 import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { useCurrentInView } from "../lib/in-view.mjs";
@@ -158,8 +158,7 @@ function Filter({ schema }) {
   useEffect(() => setText(where), [where]);
   /** @param {string} value */
   const apply = (value) => {
-    const conditions = value.split(/ and /).map((condition) => condition.trim());
-    changeRoute({ where: conditions, offset: null }, true);
+    changeRoute({ where: conditionsOf(value), offset: null }, true);
   };
   const clear = () => changeRoute({ where: null, state: null, offset: null }, true);
   /** @param {Event} event */

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { State } from "../components/state.mjs";
 import { chartWidth } from "../lib/chart-width.mjs";
 import { scheme, shade } from "../lib/colour.mjs";
-import { filterOf, rangeOf, whereOf, without } from "../lib/filter.mjs";
+import { filterOf, rangeOf, subjectOf, whereOf, without } from "../lib/filter.mjs";
 import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, hrefWith, route } from "../lib/route.mjs";
@@ -298,7 +298,8 @@ function Brush({ axis, x, where }) {
     const [low, high] = drag.toSorted((a, b) => a - b);
     if (high - low < 0.01) return;
     const text = (/** @type {number} */ part) => number(axis.value(part), 4);
-    const range = [`${axis.name}>=${text(low)}`, `${axis.name}<=${text(high)}`];
+    const subject = subjectOf(axis.name);
+    const range = [`${subject}>=${text(low)}`, `${subject}<=${text(high)}`];
     changeRoute({ where: [...without(where, axis.name), ...range], offset: null }, true);
   };
   const [low, high] = drag

@@ -14,7 +14,7 @@ import { filterOf, whereOf, without } from "../lib/filter.mjs";
 import { counted } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, hrefWith, route } from "../lib/route.mjs";
-import { goalOf, severalValues } from "../lib/schema.mjs";
+import { goalOf, nameOf, ownName, severalValues } from "../lib/schema.mjs";
 
 /** @import { Column, Page } from "../../api" */
 /** @import { Order } from "../components/table.mjs" */
@@ -77,7 +77,7 @@ export function Trials({ sweep, schema, version }) {
  */
 function orderOf(query, schema) {
   const { mainMetric } = schema;
-  const sort = query.get("sort") || mainMetric || "index";
+  const sort = query.get("sort") || mainMetric || fieldOf(schema, "index");
   const isDown = sort === mainMetric && goalOf(schema, sort) === "maximize";
   const descending = query.has("descending") ? query.get("descending") === "1" : isDown;
   return { sort, descending };
@@ -96,17 +96,34 @@ function columnsOf(query, schema) {
   const metrics = [...new Set([schema.mainMetric, ...withGoal])].filter(Boolean);
   const shown = metrics.length ? metrics : schema.metrics;
   const [objective, ...others] = shown.slice(0, 5);
-  const time = schema.byName.seconds?.low !== undefined && "seconds";
-  const tags = hasTags(schema) && "tag";
+  const seconds = fieldOf(schema, "seconds");
+  const time = schema.byName[seconds]?.low !== undefined && seconds;
+  const tags = hasTags(schema) && fieldOf(schema, "tag");
   const all = [objective, ...schema.varying.slice(0, 10), ...others, time, tags];
   return all.filter((name) => !!name);
 }
 
 /**
- * hasTags says whether trials have tags, which a parameter of that name hides.
+ * fieldOf is the name of the column of a field of trials.
+ * @param {Schema} schema
+ * @param {string} own
+ */
+const fieldOf = (schema, own) => nameOf(schema.columns, "figure", own);
+
+/**
+ * isFixed says whether every row has a column.
+ * @param {Column | undefined} column
+ */
+const isFixed = (column) => column?.kind === "figure" && fixedColumns.includes(ownName(column));
+
+/**
+ * hasTags says whether trials have tags.
  * @param {Schema} schema
  */
-const hasTags = ({ byName: { tag } }) => tag?.kind === "figure" && tag.distinct !== 0;
+const hasTags = (schema) => {
+  const column = schema.byName[fieldOf(schema, "tag")];
+  return column?.kind === "figure" && column.distinct !== 0;
+};
 
 /**
  * @param {object} props
@@ -138,8 +155,9 @@ function Rows({ page, label, id, schema, columns, order, stale }) {
       sortBy=${sortBy}
     />`;
   // The place of each column in a row's cells.
-  const places = [...columns.entries()].filter(([, name]) => !fixedColumns.includes(name));
-  const heads = [head("index", "trial"), head("state"), ...places.map(([, name]) => head(name))];
+  const places = [...columns.entries()].filter(([, name]) => !isFixed(schema.byName[name]));
+  const [index, state] = fixedColumns.map((own) => fieldOf(schema, own));
+  const heads = [head(index, "trial"), head(state), ...places.map(([, name]) => head(name))];
   return html`<${Table} label=${label} columns=${heads} busy=${stale}>
     ${page.rows.map(
       (row) => html`<tr key=${row.index}>
@@ -148,7 +166,7 @@ function Rows({ page, label, id, schema, columns, order, stale }) {
         ${places.map(([place, name]) => {
           const column = schema.byName[name];
           const cell = row.cells[place];
-          if (name === "tag" && column?.kind === "figure")
+          if (column?.kind === "figure" && ownName(column) === "tag")
             return html`<td key=${name}>
               <${Tags} tags=${cell ? String(cell).split(",") : []} hrefOf=${hrefOfTag} />
             </td>`;
@@ -173,8 +191,8 @@ const hrefOfTag = (tag) => {
 /** @param {Column | undefined} column */
 const isNumeric = (column) =>
   !!column &&
-  column.name !== "index" &&
-  (column.low !== undefined || column.kind === "metric" || column.name === "seconds");
+  !isFixed(column) &&
+  (column.low !== undefined || column.kind === "metric" || ownName(column) === "seconds");
 
 /** @param {{schema: Schema, columns: string[]}} props */
 function Columns({ schema, columns }) {
@@ -182,7 +200,7 @@ function Columns({ schema, columns }) {
   const kinds = [
     ["Varying parameters", (c) => c.kind === "parameter" && severalValues(c)],
     ["Metrics", (c) => c.kind === "metric"],
-    ["Other", (c) => c.kind === "figure" && !fixedColumns.includes(c.name) && c.distinct !== 0],
+    ["Other", (c) => c.kind === "figure" && !isFixed(c) && c.distinct !== 0],
     ["Constant parameters", (c) => c.kind === "parameter" && !severalValues(c)],
   ];
   return html`<${PickList} summary=${`Columns (${columns.length})`}>
