@@ -261,7 +261,7 @@ func (d dialect) order(name sweep.Name, direction string) string {
 	} else {
 		value = "(" + value + `) COLLATE "C"`
 	}
-	return "(" + d.typed(name, numbers) + " IS NULL)" + direction + ", " + d.typed(name, numbers) + last + ", " +
+	return "(" + d.value(name) + " IS NULL), (" + d.typed(name, numbers) + " IS NULL)" + direction + ", " + d.typed(name, numbers) + last + ", " +
 		value + direction
 }
 

@@ -480,6 +480,90 @@ func TestSQLOfOddNames(t *testing.T) {
 	})
 }
 
+// The SQL behind a list has the trials of the list, in its order, also of a parameter with values of several types and of
+// metrics that have the names of parameters and fields.
+func TestSQLOfMixedValues(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		const id = "20260301-140000-mixed0"
+		mixed := []any{nil, "null", int64(1), "1", true, "true", int64(1<<53 + 1), 0.5, "a", "B", false, int64(0), []any{int64(1)},
+			-2.5, int64(1 << 53), "10", int64(9)}
+		of := submission("mixed")
+		of.Spec.Axes = append(of.Spec.Axes, sweep.Axis{Parameters: []sweep.AxisParameter{{Name: "mixed",
+			Values: sweep.Values{List: mixed}}}})
+		if _, err := f.store.CreateSweep(t.Context(), id, of, int64(len(mixed))); err != nil {
+			t.Fatal(err)
+		}
+		var trials []sweep.Trial
+		var events []sweep.Event
+		for i, value := range mixed {
+			trial, result := trialOf(id, int64(i))
+			trial.Parameters["mixed"] = value
+			trials = append(trials, trial)
+			if result == nil {
+				continue
+			}
+			if result.Summary != nil {
+				result.Summary["mixed"], result.Summary["state"] = float64(i%5), float64(i%3)
+				result.Summary["p<0.05, \"q\""] = float64(i % 4)
+			}
+			events = append(events, sweep.Event{Kind: sweep.EventResult, TrialID: trial.TrialID, Execution: "x", Worker: "w",
+				Time: time.Now(), Result: result})
+		}
+		_, err := f.store.AddTrials(t.Context(), id, 0, 0, trials, map[int]sweep.Requirement{0: {}})
+		if err == nil {
+			_, err = f.store.Record(t.Context(), events)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var conditions []string
+		for _, name := range []string{"mixed", "parameter.mixed", "metric.mixed"} {
+			for _, operator := range []string{"=", "!=", "<", "<=", ">", ">="} {
+				for _, value := range mixed {
+					form, err := sweep.CanonicalJSON(value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if value != nil || operator == "=" || operator == "!=" {
+						conditions = append(conditions, name+operator+string(form))
+					}
+				}
+			}
+		}
+		conditions = append(conditions, `p<0.05, "q">=2`, `"p<0.05, \"q\""<1`, "state=completed", "state>=1", "trial.state=completed")
+		var lists []url.Values
+		for _, condition := range conditions {
+			lists = append(lists, url.Values{"where": {condition}})
+		}
+		for _, by := range []string{"mixed", "parameter.mixed", "metric.mixed", "state", "trial.state", `p<0.05, "q"`} {
+			lists = append(lists, url.Values{"sort": {by}, "column": {by}},
+				url.Values{"sort": {by}, "descending": {"1"}, "column": {by}})
+		}
+		for _, values := range lists {
+			var answer struct{ SQL string }
+			f.get("sweeps/"+id+"/sql", values, &answer)
+			var got, want []int64
+			err := f.store.Query(t.Context(), answer.SQL, func(_ []string, row []any) error {
+				got = append(got, row[0].(int64))
+				return nil
+			})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, answer.SQL)
+			}
+			var page trialsPage
+			values.Set("limit", "100")
+			f.get("sweeps/"+id+"/trials", values, &page)
+			for _, row := range page.Rows {
+				want = append(want, row.Index)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%v: %v, the list has %v\n%s", values, got, want, answer.SQL)
+			}
+		}
+	})
+}
+
 func TestOneTrial(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"math/big"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sweep/sweep"
@@ -39,7 +41,7 @@ func isSpecial(value uint64) bool { return value&special == special }
 // entry is a value that is no number: a text, a truth value, or other JSON.
 type entry struct {
 	text string
-	kind string // text, boolean or json
+	kind string // text, boolean, json, or large for a whole number that has no 64 bits of its own
 }
 
 // column is a parameter, a metric or a figure of all trials.
@@ -88,7 +90,7 @@ func (c *column) decode(value uint64) any {
 	switch {
 	case e.kind == "boolean":
 		return e.text == "true"
-	case e.kind == "json" && json.Valid([]byte(e.text)):
+	case (e.kind == "json" || e.kind == "large") && json.Valid([]byte(e.text)):
 		return json.RawMessage(e.text)
 	}
 	return e.text
@@ -122,24 +124,49 @@ func (c *column) note(value uint64) {
 // order returns by what values of a column are sorted: numbers before truth values
 // and texts, which are in order of their code points; what is missing comes last.
 func (c *column) order() func(value uint64) (class int8, key float64) {
-	ranks := make([]float64, len(c.entries))
-	places := make([]int, len(c.entries))
-	for i := range places {
-		places[i] = i
+	classes, keys := make([]int8, len(c.entries)), make([]float64, len(c.entries))
+	var places []int
+	var large []int
+	for i, e := range c.entries {
+		if e.kind == "large" {
+			large = append(large, i)
+			continue
+		}
+		places = append(places, i)
 	}
 	slices.SortFunc(places, func(a, b int) int { return strings.Compare(c.entries[a].text, c.entries[b].text) })
 	for rank, place := range places {
-		ranks[place] = float64(rank)
+		classes[place], keys[place] = 1, float64(rank)
+		if rank > 0 && c.entries[places[rank-1]].text == c.entries[place].text {
+			keys[place] = keys[places[rank-1]]
+		}
+	}
+	slices.SortFunc(large, func(a, b int) int { return compareWhole(c.entries[a].text, c.entries[b].text) })
+	for i, place := range large { // those that are too near to one another for a number keep their order
+		keys[place], _ = strconv.ParseFloat(c.entries[place].text, 64)
+		if i > 0 && keys[place] <= keys[large[i-1]] {
+			keys[place] = math.Nextafter(keys[large[i-1]], math.Inf(1))
+		}
 	}
 	return func(value uint64) (int8, float64) {
 		if !isSpecial(value) {
 			return 0, math.Float64frombits(value)
 		}
-		if code := int(value &^ special); code > 0 && code <= len(ranks) {
-			return 1, ranks[code-1]
+		if code := int(value &^ special); code > 0 && code <= len(keys) {
+			return classes[code-1], keys[code-1]
 		}
 		return 2, 0
 	}
+}
+
+// compareWhole compares whole numbers that are written as texts.
+func compareWhole(a, b string) int {
+	x, _ := new(big.Int).SetString(a, 10)
+	y, _ := new(big.Int).SetString(b, 10)
+	if x == nil || y == nil {
+		return strings.Compare(a, b)
+	}
+	return x.Cmp(y)
 }
 
 // Column describes a column.

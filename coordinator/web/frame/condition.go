@@ -134,7 +134,7 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		entries[i+1] = unequal
 		if e.kind == kind {
 			entries[i+1] = accepts[1+strings.Compare(e.text, text)]
-		} else if numeric && e.kind == "json" {
+		} else if numeric && e.kind == "large" {
 			if order, is := compareLarge(e.text, want); is {
 				entries[i+1] = accepts[1+order]
 			}

@@ -9,7 +9,7 @@ import (
 // Whole numbers beyond the precision of floating point are found by filters, and told apart.
 func TestLargeNumbers(t *testing.T) {
 	const large = 1<<53 + 1
-	c := &column{name: "seed", entries: []entry{{"9007199254740993", "json"}, {"9007199254740992", "json"}, {"[1]", "json"}}}
+	c := &column{name: "seed", entries: []entry{{"9007199254740993", "large"}, {"9007199254740992", "large"}, {"[1]", "json"}}}
 	for _, test := range []struct {
 		operator string
 		value    any

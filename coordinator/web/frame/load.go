@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 
@@ -138,6 +139,9 @@ func (f *Frame) parse(c *column, raw []byte) uint64 {
 		const exact = 1 << 53
 		if err == nil && (math.Abs(v) < exact || bytes.ContainsAny(raw, ".eE")) {
 			return number(v)
+		}
+		if _, whole := new(big.Int).SetString(string(raw), 10); whole {
+			e.kind = "large"
 		}
 	}
 	return f.code(c, e)
