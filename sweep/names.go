@@ -118,9 +118,9 @@ func (n *Names) Has(name Name) bool {
 	return false
 }
 
-// further reports whether a trial has a name that is not known.
+// further reports whether a trial has a name that is not known. All fields are known.
 func (n *Names) further(name Name) bool {
-	if n.Further == nil || name.Own() == "" || len(name.Own()) > LongestName {
+	if n.Further == nil || name.Is(FieldKind) || name.Own() == "" || len(name.Own()) > LongestName {
 		return false
 	}
 	has, known := n.asked[name]

@@ -35,9 +35,12 @@ func TestFindName(t *testing.T) {
 		t.Errorf("lr as a parameter: %q", got)
 	}
 	asked := 0
-	n.Further = func(name Name) bool { asked++; return name == "metric.late" }
+	n.Further = func(name Name) bool { asked++; return name == "metric.late" || name.Is(FieldKind) }
 	if got := n.Find("late"); len(got) != 1 || len(n.Find("late"))+len(n.Find("metric.late")) != 2 || asked != 2 {
 		t.Errorf("a name that the trials are asked for: %q, asked %d times", got, asked)
+	}
+	if got := n.List("trial.seconds,late"); !reflect.DeepEqual(got, []string{"trial.seconds", "late"}) {
+		t.Errorf("a list that begins with a field: %q", got)
 	}
 }
 

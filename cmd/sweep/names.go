@@ -82,8 +82,12 @@ func (n *trialNames) unknown(flag, text string) error {
 	if !n.open {
 		hint = fmt.Sprintf(" (all: sweep trainer describe %s)", n.records[0].Trainer)
 	}
-	return usageError("--%s %s: no trial of this sweep has this name; trials differ in %s, and have metrics "+
-		"such as %s%s", flag, text, strings.Join(n.varied(false), ", "), strings.Join(n.examples(), ", "), hint)
+	differ := ""
+	if varied := n.varied(false); len(varied) > 0 {
+		differ = "differ in " + strings.Join(varied, ", ") + ", and "
+	}
+	return usageError("--%s %s: no trial of this sweep has this name; trials %shave metrics such as %s%s", flag, text,
+		differ, strings.Join(n.examples(), ", "), hint)
 }
 
 // varied are the parameters in which trials differ by the sweep file.
@@ -163,11 +167,12 @@ func (n *trialNames) divided(columns []string) (parameters, metrics []string, er
 	return parameters, metrics, nil
 }
 
-// says tells of the plain names that mean several things in which these trials differ, and returns these things.
+// says tells of the plain names that mean several things in which these trials differ, and returns these things. If
+// there is no trial, one of the others may have been meant.
 func (n *trialNames) says(out io.Writer, trials []*sweep.TrialRecord) (all []sweep.Name) {
 	for _, d := range n.doubts {
 		differ := n.differing(trials, d.all)
-		if len(differ) < 2 {
+		if len(differ) < 2 && len(trials) > 0 {
 			continue
 		}
 		all = append(all, differ...)

@@ -92,7 +92,7 @@ type source struct {
 	diverged bool
 }
 
-// reusable finds the first completed trial of each fingerprint, which an index
+// reusable finds the newest completed trial of each fingerprint, which an index
 // has by its beginning, whose curves were not removed, that left the artifacts of a list: $1 as JSON, $2 of them, and
 // has marks of a metric, $3, for the median. Those of a list $4 may have been dropped. A program's result has a
 // metric, $5 as JSON has it before the value, and a list of inputs that is among those of $6, by their numbers, unless
@@ -112,7 +112,7 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 				AND replace(CAST(o.summary AS text), $5, '') <> CAST(o.summary AS text)))
 			AND ($6 = '' OR t.sweep_no = $7 AND t.trial_index >= $8 OR NOT EXISTS (SELECT 1 FROM trial_inputs AS n
 				WHERE n.trial_no = t.trial_no AND replace($6, ',' || CAST(n.list_no AS text) || ',', '') = $6))
-		ORDER BY t.trial_no LIMIT 1)
+		ORDER BY t.trial_no DESC LIMIT 1)
 	FROM {v})`
 
 // findSources looks for results to reuse, of trials that have these artifacts. first is the index of the grid's first

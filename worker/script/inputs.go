@@ -238,8 +238,7 @@ func (r *recorder) list(pid int) *sweep.Inputs {
 	in := &sweep.Inputs{}
 	for path, f := range r.files {
 		name, ok := r.project.name(path)
-		absent := f.digest == sweep.AbsentInput
-		if !ok || f.digest == "" || absent && (f.written || filepath.IsAbs(name)) {
+		if !ok || f.digest == "" || f.digest == sweep.AbsentInput && filepath.IsAbs(name) {
 			continue
 		}
 		kind := sweep.FileInput

@@ -71,7 +71,7 @@ try: open("cache.json")
 except OSError: open("cache.json", "w").write("1")
 open("cache.json").read()
 open("log.txt", "a").write("1"); open("log.txt").read()
-`, files: map[string]string{"log.txt": "old"}},
+`, files: map[string]string{"log.txt": "old"}, want: []string{"rewritten cache.json!"}},
 		"rewritten": {program: `
 text = open("count.txt").read()
 open("count.txt", "w").write(text + "1")

@@ -59,6 +59,18 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if got := f.trial(trialID("s3", 0)); *got.ReusedFrom != trialID("s1", 0) {
 			t.Errorf("reused from %v", got.ReusedFrom)
 		}
+
+		// Of several results the newest counts: a program may have read what nobody recorded.
+		anew := submission("anew")
+		anew.Reuse = false
+		f.makeSweep("s4", anew, 4)
+		f.write("s4", 0, 0, page("s4"))
+		f.complete(trialID("s4", 0), completed(1, "a"))
+		f.makeSweep("s5", submission("again"), 4)
+		f.write("s5", 0, 0, page("s5"))
+		if got := f.trial(trialID("s5", 0)); got.ReusedFrom == nil || *got.ReusedFrom != trialID("s4", 0) {
+			t.Errorf("reused from %v", got.ReusedFrom)
+		}
 		rows = f.rows(
 			`SELECT reused_from_sweep, reused_from_index FROM results WHERE sweep_id = 's3' ORDER BY trial_index`)
 		if !equalRows(rows, [][]any{{"s1", int64(0)}, {nil, nil}, {"s1", int64(2)}, {nil, nil}}) {
