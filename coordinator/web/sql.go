@@ -261,8 +261,9 @@ func (d dialect) order(name sweep.Name, direction string) string {
 	} else {
 		value = "(" + value + `) COLLATE "C"`
 	}
-	return "(" + d.value(name) + " IS NULL), (" + d.typed(name, numbers) + " IS NULL)" + direction + ", " + d.typed(name, numbers) + last + ", " +
-		value + direction
+	number := d.typed(name, numbers)
+	return "(" + d.value(name) + " IS NULL), (" + number + " IS NULL)" + direction + ", " + number + last + ", " + value +
+		direction
 }
 
 // tagged is the condition that a trial has a tag, or has it not.

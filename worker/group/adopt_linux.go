@@ -61,22 +61,22 @@ func processes(each func(pid int)) {
 	}
 }
 
-// KillMarked kills the processes that have a mark in their environment. What they start meanwhile
-// is found in the next round.
+// lookAgain is after what time KillMarked looks again.
+const lookAgain = 2 * time.Millisecond
+
+// KillMarked kills the processes that have a mark in their environment. What they start meanwhile is found in the next
+// round, and so is a process that executes another program just now: it shows no environment for a moment.
 func KillMarked(mark string) {
-	const most = 100
-	for range most {
-		found := false
+	const most, enough = 100, 3
+	for round, without := 0, 0; round < most && without < enough; round++ {
+		without++
 		processes(func(pid int) {
 			environ, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // it has ended, or is another user's
 			if bytes.Contains(environ, []byte(mark)) && pid != os.Getpid() {
-				found = true
+				without = 0
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		})
-		if !found {
-			return
-		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(lookAgain)
 	}
 }

@@ -22,15 +22,22 @@ type Guard struct {
 
 // guardScript reads the groups, of which the last line counts, to the end of its input. Then it
 // kills them and the processes with the mark $1, and removes the directory $2, if there is one.
-// What it kills may start further processes meanwhile, so it looks again. The signals of a
-// stopping service must not end it before.
+// What it kills may start further processes meanwhile, and a process that executes another
+// program shows no environment for a moment, so it looks again: after pauses, until three looks
+// have found nothing. The signals of a stopping service must not end it before.
 const guardScript = `trap '' HUP INT TERM
 while read -r line; do groups=$line; done
 for group in $groups; do kill -s KILL -- "-$group"; done
 round=0
+pauses='0.05 0.5'
 while [ -n "$1" ] && [ -r /proc/self/environ ] && [ $round -lt 100 ]; do
   found=$(grep -lsF -e "$1" /proc/[0-9]*/environ)
-  [ -n "$found" ] || break
+  if [ -z "$found" ]; then
+    [ -n "$pauses" ] || break
+    sleep "${pauses%% *}"
+    pauses=${pauses#"${pauses%% *}"}
+    pauses=${pauses# }
+  fi
   for file in $found; do pid=${file#/proc/}; kill -s KILL "${pid%/environ}"; done
   round=$((round + 1))
 done
