@@ -262,8 +262,8 @@ func (d dialect) order(name sweep.Name, direction string) string {
 		value = "(" + value + `) COLLATE "C"`
 	}
 	number := d.typed(name, numbers)
-	return "(" + d.value(name) + " IS NULL), (" + number + " IS NULL)" + direction + ", " + number + last + ", " + value +
-		direction
+	return "(" + d.value(name) + " IS NULL), (" + number + " IS NULL)" + direction + ", " + number + last + ", " +
+		value + direction
 }
 
 // tagged is the condition that a trial has a tag, or has it not.
