@@ -218,8 +218,8 @@ func (d *daemon) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.pprof, "pprof", "", "address of /debug/pprof, such as 127.0.0.1:6060; none if empty. Everyone who "+
 		"reaches it can inspect the program and slow it down")
 	f.DurationVar(&d.ackWait, "ack-wait", wire.DefaultAckWait, "how long the broker waits for a worker's progress "+
-		"message before another worker gets the trial; applies to new queues. Workers use the coordinator's value; "+
-		"their own has no effect")
+		"message before another worker gets the trial; applies to new queues. A worker goes by its own value until a "+
+		"coordinator has told it that of its queue")
 }
 
 func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {

@@ -135,11 +135,7 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, options worker.Optio
 		return &exitError{exitUsage, err}
 	}
 	defer func() { go conn.Close() }() // it may wait for a server that is out of reach
-	if cmd.Flags().Changed("ack-wait") {
-		log.Warn(
-			"--ack-wait of a worker no longer has an effect: workers use the coordinator's value")
-	}
-	w, err := wire.New(conn, wire.Options{Domain: s.natsDomain, Logger: log})
+	w, err := wire.New(conn, wire.Options{AckWait: d.ackWait, Domain: s.natsDomain, Logger: log})
 	if err != nil {
 		return err
 	}

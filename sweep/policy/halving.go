@@ -67,6 +67,8 @@ func NewHalving(parameter string, from, to, eta, cohort int64) *Halving {
 
 func (*Halving) kind() *Kind { return &halvingKind }
 
+func (h *Halving) varies() string { return h.Parameter }
+
 func (h *Halving) chooses() string {
 	return "which points come to the next rungs, with more " + h.Parameter
 }

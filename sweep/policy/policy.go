@@ -24,6 +24,8 @@ type Settings interface {
 	objective(spec *sweep.Spec, description *sweep.Description) sweep.Select
 	// arrange returns the points as far as they are known beforehand, from those that the spec has without the policy.
 	arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error)
+	// varies is the parameter that the policy gives values which the spec does not have, "" if there is none.
+	varies() string
 	// chooses says which points results choose, "" if they choose none.
 	chooses() string
 	// open returns what decides by results, nil if nothing does.
@@ -42,6 +44,8 @@ func (defaults) objective(spec *sweep.Spec, description *sweep.Description) swee
 }
 
 func (defaults) arrange(_ *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error) { return grid, nil }
+
+func (defaults) varies() string { return "" }
 
 func (defaults) chooses() string { return "" }
 
@@ -267,6 +271,16 @@ func Chooses(spec *sweep.Spec) string {
 		}
 	}
 	return ""
+}
+
+// Varies are the parameters that the policies of a spec give values which the spec does not have.
+func Varies(spec *sweep.Spec) (names []string) {
+	for _, p := range spec.Policies {
+		if settings, err := decode(p); err == nil && settings.varies() != "" {
+			names = append(names, settings.varies())
+		}
+	}
+	return names
 }
 
 // Extends returns why a sweep with one spec cannot be extended by another, nil if it can.

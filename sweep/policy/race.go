@@ -46,6 +46,8 @@ const (
 
 func (*Race) kind() *Kind { return &raceKind }
 
+func (*Race) varies() string { return "" }
+
 func (r *Race) read(values map[string]any, file *File) error {
 	set(&r.By, values["by"])
 	set(&r.Goal, values["goal"])

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"sweep/sweep"
+	"sweep/sweep/policy"
 )
 
 // mostNamed is how many parameters name a trial.
@@ -41,18 +42,44 @@ func named(p sweep.Parameters, names []string) (parts []string) {
 	return parts
 }
 
-// Varied are the parameters in which a sweep's trials differ by its file and extensions, in their order.
+// Varied are the parameters in which a sweep's trials differ by its file, its extensions and its policies, in their
+// order.
 func Varied(record *sweep.SweepRecord) (names []string) {
+	type parameter struct {
+		grids  int // that have it
+		varied bool
+		value  any
+	}
+	found := map[string]*parameter{}
+	add := func(name string, value any, varied bool) {
+		p := found[name]
+		if p == nil {
+			p = &parameter{value: value}
+			found[name] = p
+			names = append(names, name)
+		}
+		p.grids++
+		p.varied = p.varied || varied || !sweep.Equal(p.value, value)
+	}
 	for i := range record.Grids {
-		for _, axis := range record.Grids[i].Submission.Spec.Axes {
+		spec := &record.Grids[i].Submission.Spec
+		byPolicy := policy.Varies(spec)
+		for _, axis := range spec.Axes {
 			for _, p := range axis.Parameters {
-				if (p.Values.Len() > 1 || p.Values.Distribution != nil) && !slices.Contains(names, p.Name) {
-					names = append(names, p.Name)
-				}
+				varied := p.Values.Len() > 1 || p.Values.Distribution != nil || slices.Contains(byPolicy, p.Name)
+				add(p.Name, p.Values.At(0), varied)
+			}
+		}
+		for _, name := range byPolicy { // of one that the spec lacks the trainer's default is the largest value
+			if found[name] == nil {
+				add(name, nil, true)
 			}
 		}
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool {
+		p := found[name]
+		return !p.varied && p.grids == len(record.Grids)
+	})
 }
 
 // ValueText is a parameter's value on one line: texts without quotes, unless they read as another value, and of
