@@ -70,17 +70,17 @@ func newRetry(s *settings) *cobra.Command {
 	return sweepCommand(s, "retry SWEEP", "Retry a sweep's failed and cancelled trials",
 		`Trials that completed keep their results. The program runs as it was submitted: if it
 has changed since, nothing is retried. Submit the sweep file again to run the new one.
-If another file that the program reads has changed, the command says so, and the trials
-run with the new one.`,
+If another file that the program reads has changed, the trials run with the new one, and
+the command prints a note.`,
 		"  sweep retry latest\n  sweep retry ucr",
 		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
 			if err := programUnchanged(cmd.Context(), t, id); err != nil {
 				return "", err
 			}
-			noteRetried(cmd.Context(), t, id, nil, cmd.ErrOrStderr())
+			changed := changedForRetry(cmd.Context(), t, id, nil)
 			trials, err := t.Retry(cmd.Context(), id)
 			if err == nil && trials > 0 {
-				s.laterHint(cmd, id)
+				s.hintRetry(cmd, id, changed)
 			}
 			return ": retrying " + sweep.CountText(trials, "trial"), err
 		})

@@ -17,20 +17,27 @@ import (
 )
 
 // compareInputs finds which results of a plan's program were made from what is on this disk: only these are reused. The
-// note says which inputs have changed, and is empty if none have.
+// note says which inputs have changed since the others, of those that differ in the fewest, and is empty if none have.
 func (p *plan) compareInputs(ctx context.Context, results sweep.Reader) (note string, err error) {
 	s := p.submission.Spec.Script
 	if s == nil {
 		return "", nil
 	}
 	p.submission.Unchanged = nil
-	checker, changed, trials := p.checker(), map[string]bool{}, int64(0)
+	checker, changed, trials, fewest := p.checker(), map[string]bool{}, int64(0), sweep.MostInputs
 	for _, program := range slices.Sorted(maps.Values(p.submission.Datasets)) {
 		err := results.Inputs(ctx, sweep.InputQuery{Program: program}, func(l *sweep.InputList) error {
 			rows := checker.Changed(&l.Inputs)
 			if len(rows) == 0 {
 				p.submission.Unchanged = append(p.submission.Unchanged, l.ListDigest)
 				return ctx.Err()
+			}
+			if len(rows) > fewest {
+				return ctx.Err()
+			}
+			if len(rows) < fewest {
+				clear(changed)
+				fewest, trials = len(rows), 0
 			}
 			trials += l.Trials
 			for _, row := range rows {
@@ -96,19 +103,19 @@ func someNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// noteRetried says which inputs of failed trials that are retried have changed: the trials run with the new ones.
-func noteRetried(ctx context.Context, results sweep.Reader, id string, indices []int64, out io.Writer) {
+// changedForRetry names inputs of failed trials that have changed since: retried, the trials run with the new ones.
+func changedForRetry(ctx context.Context, results sweep.Reader, id string, indices []int64) []string {
 	const most = 20
 	record, err := results.Sweep(ctx, id)
 	if err != nil || record.Trainer != sweep.ScriptTrainer {
-		return // the retry says what is wrong
+		return nil // the retry says what is wrong
 	}
 	s := record.Grids[len(record.Grids)-1].Submission.Spec.Script
 	if s == nil {
-		return
+		return nil
 	}
 	if _, err := os.Stat(s.Directory); err != nil {
-		return // the program is elsewhere
+		return nil // the program is elsewhere
 	}
 	if len(indices) == 0 {
 		query := sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Failed}, Limit: most}
@@ -128,9 +135,19 @@ func noteRetried(ctx context.Context, results sweep.Reader, id string, indices [
 			return nil
 		})
 	}
-	if len(changed) > 0 {
-		fmt.Fprintf(out, "note: %s changed since: the retried trials run with the new version\n",
-			someNames(slices.Sorted(maps.Keys(changed))))
+	return slices.Sorted(maps.Keys(changed))
+}
+
+// hintRetry says what becomes of retried trials of which these inputs have changed.
+func (s *settings) hintRetry(cmd *cobra.Command, id string, changed []string) {
+	switch out := cmd.ErrOrStderr(); {
+	case len(changed) == 0:
+		s.laterHint(cmd, id)
+	case s.server() == "":
+		fmt.Fprintf(out, "note: %s changed since: run the file of sweep %s again to train with the new version; that "+
+			"begins a new sweep if trials of this one have completed with the old version\n", someNames(changed), id)
+	default:
+		fmt.Fprintf(out, "note: %s changed since: the retried trials run with the new version\n", someNames(changed))
 	}
 }
 

@@ -187,7 +187,7 @@ open(os.environ["SWEEP_EVENTS"], "a").write('{"loss": %s}\n' % loss)
 	}
 }
 
-// A retry says that its trials run with what has changed since.
+// A retry names what has changed since, and running the file again trains with it.
 func TestRetryOfAChangedModule(t *testing.T) {
 	home := t.TempDir()
 	dir := folder(t, map[string]string{"model.py": "raise ValueError('bug')\n", "train.py": "import model\n"})
@@ -198,7 +198,7 @@ func TestRetryOfAChangedModule(t *testing.T) {
 	}
 	write(t, dir, "model.py", "")
 	if _, stderr, code := output(t, home, "retry", "latest"); code != 0 || !strings.Contains(stderr,
-		"note: model.py changed since: the retried trials run with the new version") {
+		"note: model.py changed since: run the file of sweep ") {
 		t.Errorf("retry: exit code %d: %s", code, stderr)
 	}
 	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "s.yaml")); code != 0 {

@@ -394,10 +394,10 @@ func newTrialRetry(s *settings) *cobra.Command {
 			if err := programUnchanged(cmd.Context(), t, id, indices...); err != nil {
 				return 0, err
 			}
-			noteRetried(cmd.Context(), t, id, indices, cmd.ErrOrStderr())
+			changed := changedForRetry(cmd.Context(), t, id, indices)
 			n, err := t.RetryNamed(cmd.Context(), id, indices)
 			if err == nil && n > 0 {
-				s.laterHint(cmd, id)
+				s.hintRetry(cmd, id, changed)
 			}
 			return n, err
 		})

@@ -44,7 +44,7 @@ Names are written as they are, with commas and operators, or in double quotes:
 "acc, top-5">0.5. parameter.lr, metric.lr and trial.state say which is meant where a
 parameter, a metric or a column have the same name. Without that --sort means the
 metric, --group-by the parameter, and --where the parameter if it can have the value;
-the command says so, and shows both.
+the command prints a note and shows both.
 
 --sort takes the same names. A metric with a goal is sorted with its best value first;
 --descending sets the direction explicitly. Trials without a value come last. To get

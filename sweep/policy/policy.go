@@ -73,7 +73,7 @@ type Generation struct {
 type Wants struct {
 	// Metric is what is observed of trials, and Goal Minimize or Maximize.
 	Metric, Goal string
-	// Trials are wanted before each generation. Stopped ones have a value if Stopped says so, else none.
+	// Trials are wanted before each generation; with Stopped, those that were stopped early have values, too.
 	Trials, Stopped bool
 	// Window, if not 0, is of how many trials the marks are wanted before each generation.
 	Window int64
