@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"sweep/sweep"
@@ -25,6 +23,8 @@ type folder struct {
 	journal string
 	// inputs is the path of the list of what the program has read; empty without a journal.
 	inputs string
+	// earlier is what the executions have read whose checkpoint is there.
+	earlier []sweep.Input
 }
 
 // openFolder opens the checkpoint folder of a fingerprint. If a trial with this fingerprint
@@ -51,7 +51,7 @@ func (t *Trainer) openFolder(fingerprint, otherwise string) (*folder, error) {
 	// Its age counts from its last use.
 	now := time.Now()
 	_ = os.Chtimes(path, now, now)
-	return &folder{path, lock, journal, inputs}, nil
+	return &folder{path: path, lock: lock, journal: journal, inputs: inputs}, nil
 }
 
 // inputsSuffix follows the name of a trial's checkpoint folder in that of its list of inputs.
@@ -64,15 +64,17 @@ func (f *folder) clearChanged(directory string) (changed []string, err error) {
 	text, _ := os.ReadFile(f.inputs) // without it there was no execution before, or it has recorded nothing
 	_ = json.Unmarshal(text, &in)
 	for _, row := range NewChecker(directory, nil).Changed(&in) {
-		if row.Kind == sweep.FileInput && row.Digest != sweep.ChangedInput &&
-			slices.Contains(sources, strings.ToLower(filepath.Ext(row.Name))) {
+		if row.Kind == sweep.FileInput && row.Digest != sweep.ChangedInput && isSource(row.Name) {
 			changed = append(changed, row.Name)
 		}
 	}
+	entries, err := os.ReadDir(f.path)
 	if len(changed) == 0 {
+		if len(entries) > 0 {
+			f.earlier = in.Rows
+		}
 		return nil, nil
 	}
-	entries, err := os.ReadDir(f.path)
 	for _, entry := range entries {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(f.path, entry.Name())))
 	}

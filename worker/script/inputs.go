@@ -50,6 +50,8 @@ type recorder struct {
 	variables environment
 	// words are the values of parameters, and the words of commands, that are files, as they were before these ran.
 	words map[string]*inputFile
+	// earlier is what the executions have read from whose checkpoint the program resumes.
+	earlier []sweep.Input
 
 	read     int64
 	rest     []byte
@@ -143,6 +145,9 @@ func (r *recorder) take() {
 		return
 	}
 	news, err := io.ReadAll(io.LimitReader(f, most))
+	if len(news) == most {
+		r.other = cmp.Or(r.other, "the program, whose record is too long,")
+	}
 	r.read += int64(len(news))
 	r.rest = append(r.rest, news...)
 	for err == nil {
@@ -200,7 +205,7 @@ func (r *recorder) line(kind, text string) {
 // made reports whether a file was written while the trial runs, by what does not record, as libraries do that are not
 // Python: it is no input then, unless it looks like a source that a person has changed.
 func (r *recorder) made(name string, f *inputFile) bool {
-	return f.time > r.began.UnixNano() && !slices.Contains(sources, strings.ToLower(filepath.Ext(name)))
+	return f.time > r.began.UnixNano() && !isSource(name)
 }
 
 // digest returns the digest of what a file had when it was read.
@@ -248,9 +253,9 @@ func (r *recorder) list(pid int) *sweep.Inputs {
 		in.Rows = append(in.Rows, sweep.Input{Kind: kind, Name: name, Digest: f.digest})
 	}
 	for path, f := range r.words {
-		// A file that has changed meanwhile is what the program was to write.
+		// A file that has changed meanwhile is what the program was to write, unless it looks like a source.
 		if name, ok := r.project.name(path); ok && pid != 0 && r.files[path] == nil {
-			if digest := r.digest(path, f); digest != sweep.ChangedInput {
+			if digest := r.digest(path, f); digest != sweep.ChangedInput || isSource(path) {
 				in.Rows = append(in.Rows, sweep.Input{Kind: sweep.FileInput, Name: name, Digest: digest})
 			}
 		}
@@ -264,6 +269,7 @@ func (r *recorder) list(pid int) *sweep.Inputs {
 			in.Rows = append(in.Rows, sweep.Input{Kind: sweep.VariableInput, Name: name, Digest: digest})
 		}
 	}
+	in.Rows = resumed(in.Rows, r.earlier)
 	children := len(r.pids)
 	if r.pids[pid] {
 		children--
@@ -278,6 +284,28 @@ func (r *recorder) list(pid int) *sweep.Inputs {
 	}
 	return in.Clean()
 }
+
+// resumed adds what earlier executions have read to what one has that resumes from their checkpoint. An input that is
+// another now has changed in between.
+func resumed(rows, earlier []sweep.Input) []sweep.Input {
+	for _, old := range earlier {
+		i := slices.IndexFunc(rows, func(row sweep.Input) bool {
+			return row.Name == old.Name && (row.Kind == sweep.VariableInput) == (old.Kind == sweep.VariableInput)
+		})
+		switch {
+		case i < 0:
+			rows = append(rows, old)
+		case old.Kind == sweep.RewrittenInput: // as it was before the trial
+			rows[i] = old
+		case rows[i].Digest != old.Digest:
+			rows[i].Digest = sweep.ChangedInput
+		}
+	}
+	return rows
+}
+
+// isSource reports whether a file looks like one that a person edits.
+func isSource(name string) bool { return slices.Contains(sources, strings.ToLower(filepath.Ext(name))) }
 
 // given are variables that each trial has of its own, sessions differ in, or that are secret: by their names, or the
 // beginnings or parts of them.
@@ -410,13 +438,12 @@ func (c *Checker) digest(row sweep.Input) string {
 	}
 	now := sweep.ChangedInput
 	switch {
+	case row.Kind == sweep.VariableInput && c.variables == nil:
+		return row.Digest
 	case row.Digest == sweep.ChangedInput:
 		return "" // no digest is this one
 	case row.Kind == sweep.VariableInput:
 		now = sweep.AbsentInput
-		if c.variables == nil {
-			return row.Digest
-		}
 		if value, ok := c.variables(row.Name); ok {
 			now = variableDigest(row.Name, value)
 		}

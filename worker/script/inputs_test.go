@@ -312,3 +312,30 @@ if step < 1 or os.path.exists("again"): os._exit(75)
 		t.Errorf("left: %q, %v", left, err)
 	}
 }
+
+// What an execution has read belongs to the result of the one that resumes from its checkpoint, and what has changed
+// in between is not known.
+func TestInputsOfAResumedTrial(t *testing.T) {
+	r := newPython(t, `
+import os
+path = os.environ["SWEEP_CHECKPOINT_DIR"] + "/state"
+open("data.csv").read()
+if not os.path.exists(path):
+    open("init.yaml").read()
+    open(path, "w").write("1")
+    os._exit(75)
+`)
+	r.write("init.yaml", "x: 1")
+	r.write("data.csv", "1")
+	if _, err := r.train(nil); err == nil {
+		t.Fatal("the program did not ask for another execution")
+	}
+	r.write("data.csv", "2")
+	digests := map[string]string{}
+	for _, row := range r.complete(nil).Inputs.Rows {
+		digests[row.Name] = row.Digest
+	}
+	if digests["data.csv"] != sweep.ChangedInput || digests["init.yaml"] == "" || len(digests) != 3 { // and the program
+		t.Errorf("inputs %v", digests)
+	}
+}

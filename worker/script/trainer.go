@@ -189,6 +189,7 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.inputs.earlier = checkpoints.earlier
 	recording := e.inputs.follow(checkpoints.inputs)
 	running, stop := context.WithCancel(ctx)
 	defer stop()

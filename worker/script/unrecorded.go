@@ -71,7 +71,7 @@ func Unrecorded(ctx context.Context, s *sweep.Script, since time.Time) (changed 
 		case entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), "."),
 			entry.IsDir() && slices.Contains([]string{"wandb", "__pycache__", "node_modules"}, entry.Name()):
 			return fs.SkipDir
-		case slices.Contains(sources, strings.ToLower(filepath.Ext(name))):
+		case isSource(name):
 			if info, err := entry.Info(); err == nil {
 				look(name, info)
 			}

@@ -178,12 +178,13 @@ def _on_start(executable, arguments, folder=None, *rest):
     python, own, interpreter = False, "", False
     for number, word in enumerate(words):
         base = word.rpartition("/")[2]
-        python = python or number < 6 and base.startswith("python") or base.endswith(".py")
+        first = number == 0 or number == 1 and word == words[0]  # the program itself, which may come twice
+        python = python or number < 6 and base.startswith("python") or first and base.endswith(".py")
         interpreter = interpreter or number < 2 and base in _interpreters
         path = _abspath(os.path.join(folder, word) if folder else word)
         if _foreign(path) or path.startswith(("/bin/", "/usr/", "/sbin/", "/opt/")) or not os.path.isfile(path):
             continue
-        if not own and (interpreter or number == 0 or number == 1 and word == words[0]):
+        if not own and (interpreter or first):
             own = base
         if path not in _seen and path not in _written:
             info = _stat(path)
