@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"sweep/coordinator/schedule"
@@ -18,11 +19,27 @@ import (
 func TestDeletedSweepIsNotJudged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	c, stop := b.start(Options{})
+	looked := &lookedFor{Store: b.store}
+	c, stop := b.start(Options{Store: looked})
 	defer stop()
 	c.facts.add(schedule.Observed{Sweeps: []string{"deleted"}})
+	b.until("the deleted sweep was looked for", func() bool { return looked.deleted.Load() > 0 })
 	(&crew{b: b, slots: 1}).start()
 	b.finish(c, b.submit(c, submission("other", 1, 6)))
+}
+
+// lookedFor counts how often a deleted sweep is read.
+type lookedFor struct {
+	sweep.Store
+	deleted atomic.Int64
+}
+
+func (s *lookedFor) Sweep(ctx context.Context, id string) (*sweep.SweepRecord, error) {
+	record, err := s.Store.Sweep(ctx, id)
+	if id == "deleted" {
+		s.deleted.Add(1)
+	}
+	return record, err
 }
 
 // judged is a worker whose trials wait after their second value until they are told to stop, or that they may end.

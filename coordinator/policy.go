@@ -16,7 +16,7 @@ import (
 type decision struct {
 	grid    int
 	written int64
-	// Points are those of the generation, nil if it has those that are known beforehand. Rule, if not nil, is by what
+	// points are those of the generation, nil if it has those that are known beforehand. rule, if not nil, is by what
 	// its trials are stopped.
 	points []policy.Point
 	rule   *sweep.StopRule
@@ -35,7 +35,7 @@ type turn struct {
 	marked string
 }
 
-// turnOf is that after the trials that are written of a grid.
+// turnOf returns what comes before the next trials of a grid are written.
 func turnOf(policies []policy.Policy, g *sweep.GridRecord) (t turn) {
 	for _, p := range policies {
 		wants := p.Wants()
@@ -110,7 +110,7 @@ func (s *scheduler) generation(ctx context.Context, a *activeSweep, d *decision)
 		}
 		step, err := p.Step(ctx, seen)
 		if err != nil {
-			return false, err
+			return false, stuck(ctx, err)
 		}
 		if wants.Trials && len(step.Next) == 0 {
 			return false, &expansionError{fmt.Errorf("the search ends at trial %d, before those that were counted at "+
@@ -126,7 +126,7 @@ func (s *scheduler) generation(ctx context.Context, a *activeSweep, d *decision)
 	return true, nil
 }
 
-// ended returns the first trials of a grid, and whether all have ended.
+// ended returns the first n trials of a grid, and whether all of them have ended.
 func (s *scheduler) ended(ctx context.Context, id string, first, n int64,
 	wants policy.Wants) (trials []policy.Trial, ended bool, err error) {
 	trials, ended = make([]policy.Trial, 0, n), true
@@ -188,7 +188,15 @@ func (s *scheduler) compare(ctx context.Context, a *activeSweep, id string, d *d
 	}
 	step, err := rule.Step(ctx, seen)
 	d.stops = step.Stops
-	return len(d.stops) > 0, err
+	return len(d.stops) > 0, stuck(ctx, err)
+}
+
+// stuck returns the error of a policy that cannot go on: that of its sweep, unless ctx has ended.
+func stuck(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &expansionError{err}
 }
 
 // stopTrials stores which trials are to stop, and tells the workers.

@@ -251,7 +251,7 @@ func (s *scheduler) try(ctx context.Context, action schedule.Action) (done sched
 	case schedule.Retract:
 		err = s.retract(ctx, a)
 	case schedule.Suspend:
-		s.log.Error("paused a sweep that cannot be expanded", "sweep", a.Sweep, "error", a.Err)
+		s.log.Error("paused a sweep because of an error", "sweep", a.Sweep, "error", a.Err)
 		if panicked, is := errors.AsType[*sweep.PanicError](a.Err); is {
 			s.log.Error("the stack of the fault", "sweep", a.Sweep, "stack", panicked.Stack)
 		}

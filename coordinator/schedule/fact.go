@@ -173,11 +173,10 @@ func (f Chosen) apply(s *State) {
 }
 
 func (f Observed) apply(s *State) {
-	if len(s.observed) == 0 {
-		s.compareAt = s.now.Add(comparePause)
-	}
 	for _, id := range f.Sweeps {
-		s.observed[id] = true
+		if _, known := s.observed[id]; !known {
+			s.observed[id] = s.now.Add(comparePause)
+		}
 	}
 }
 

@@ -91,11 +91,11 @@ type State struct {
 	written map[string]bool
 	writing time.Time
 
-	// observed are the sweeps with trials that run which are to be compared at compareAt, comparing those with a Choose
-	// that is not answered. decided are stops to be stored, unstored the sweeps whose stops could not be.
-	observed, comparing, unstored map[string]bool
-	compareAt                     time.Time
-	decided                       []Stop
+	// observed has when the running trials of sweeps are to be compared, comparing the sweeps with a Choose that is not
+	// answered. decided are stops to be stored, unstored the sweeps whose stops could not be.
+	observed            map[string]time.Time
+	comparing, unstored map[string]bool
+	decided             []Stop
 
 	// jobless are trials that are queued in the database and have no job. lost are trials
 	// whose jobs are gone, unless an event arrived since. Both are requeued before anything
@@ -135,7 +135,7 @@ func New(options Options) *State {
 		options: options, staleAll: true,
 		sweeps: map[string]*sweepState{}, workers: newWorkers(), queues: map[Queue]*queueState{},
 		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
-		observed: map[string]bool{}, comparing: map[string]bool{}, unstored: map[string]bool{},
+		observed: map[string]time.Time{}, comparing: map[string]bool{}, unstored: map[string]bool{},
 		written: map[string]bool{}, rebalanced: map[string]time.Time{}, underway: map[string]int{},
 		backoffs: map[string]*backoff{}, asked: map[string]asked{}, rates: map[string]*rate{},
 	}
@@ -212,8 +212,8 @@ func (s *State) Wake() time.Time {
 	}
 	sooner(s.began.Add(DiscoveryTime))
 	sooner(s.refusedUntil)
-	if len(s.observed) > 0 {
-		sooner(s.compareAt)
+	for _, at := range s.observed {
+		sooner(at)
 	}
 	for _, r := range s.backoffs {
 		sooner(r.until)
@@ -225,14 +225,12 @@ func (s *State) Wake() time.Time {
 // compare has the trials that run be compared of which more was observed. Decisions that were not stored are made
 // again.
 func (s *State) compare() {
-	if len(s.unstored) > 0 {
-		maps.Copy(s.observed, s.unstored)
-		clear(s.unstored)
-	} else if s.now.Before(s.compareAt) {
-		return
+	for id := range s.unstored {
+		s.observed[id] = s.now
 	}
+	clear(s.unstored)
 	for _, id := range sortedKeys(s.observed) {
-		if !s.comparing[id] {
+		if !s.comparing[id] && !s.now.Before(s.observed[id]) {
 			s.do(Choose{Sweep: id, Running: true})
 			s.comparing[id] = true
 			delete(s.observed, id)

@@ -18,10 +18,10 @@ var halvingKind = Kind{
 		setting("parameter", sweep.StringType, nil, "The parameter that is the number of epochs or steps; its value "+
 			"is that of the last rung."),
 		whole("min_iter", 1, math.Inf(1), 1, "The smallest number of epochs or steps of a rung."),
-		whole("eta", 2, 1000, DefaultEta, "How many points of a rung there are for each of the next one, which has as "+
-			"many times its epochs."),
-		whole("cohort", 2, MostHalving, nil, "The number of points that are compared; by default the smallest one of "+
-			"which a point comes to the last rung."),
+		whole("eta", 2, 1000, DefaultEta, "The factor between rungs: the best 1 in eta points continue, with eta times "+
+			"the epochs."),
+		whole("cohort", 2, MostHalving, nil, "How many points are compared; by default the fewest of which one reaches "+
+			"the last rung."),
 	},
 	New:   func() Settings { return &Halving{} },
 	Alone: "with halving it is a sweep of its own: submit the file as one; it reuses the results of equal trials",
@@ -152,7 +152,7 @@ func largest(name string, file *File) (int64, error) {
 func (h *Halving) check(spec *sweep.Spec) error {
 	switch {
 	case len(spec.Keep) > 0:
-		return halvingKind.refused("goes with no keep: trials of the next rung continue from the checkpoints of the " +
+		return halvingKind.refused("cannot be combined with keep: trials of the next rung continue from the checkpoints of the " +
 			"one before")
 	case h.Eta < 2 || len(h.Rungs) < 2 || h.Rungs[0] < 1 || !slices.IsSorted(h.Rungs) ||
 		len(slices.Compact(slices.Clone(h.Rungs))) < len(h.Rungs):
@@ -167,8 +167,8 @@ func (h *Halving) check(spec *sweep.Spec) error {
 	}
 	for _, p := range spec.Policies {
 		if kind := byName(p.Kind); kind.Search {
-			return halvingKind.refused("goes with method: %s; %s needs all results of a generation",
-				Or(Names(MethodKey, func(k *Kind) bool { return k.Search })), kind.Name)
+			return halvingKind.refused("cannot be combined with method: %s, which needs all results of a generation; "+
+				"use %s", kind.Name, Or(Names(MethodKey, func(k *Kind) bool { return k.Search })))
 		}
 	}
 	return sweep.CheckName("halving: parameter", h.Parameter)

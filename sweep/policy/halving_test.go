@@ -120,7 +120,7 @@ func TestHalvingRefused(t *testing.T) {
 		change func(s *sweep.Spec)
 	}{
 		{"does not go with race", func(s *sweep.Spec) { s.Policies = append(s.Policies, Of(&Race{Confidence: 0.95})) }},
-		{"bayes needs all results", func(s *sweep.Spec) {
+		{"method: bayes, which needs all results", func(s *sweep.Spec) {
 			s.Random, s.Cap, s.Policies = &sweep.Random{}, 9, append(s.Policies, Of(&Bayes{Batch: 4}))
 		}},
 		{"needs two rungs or more", func(s *sweep.Spec) { s.Policies[0] = Of(NewHalving("epochs", 9, 9, 3, 0)) }},

@@ -20,7 +20,8 @@ var hyperbandKind = Kind{
 		{ParameterSchema: sweep.ParameterSchema{Name: "eta", Type: sweep.NumberType, Minimum: at(1),
 			ExclusiveMinimum: true, Default: DefaultEta, Doc: "The best 1/eta of the values pass."},
 			Hint: ": the best third passes"},
-		setting("strict", sweep.BooleanType, true, "Whether the value there is compared, or the best one so far."),
+		setting("strict", sweep.BooleanType, true, "Whether the value at the band is compared; with false the best "+
+			"value so far is."),
 	},
 	OneOf: [][]string{{"min_iter"}, {"max_iter", "s"}},
 	New:   func() Settings { return &Hyperband{Eta: DefaultEta, Strict: true} },

@@ -154,7 +154,7 @@ func all(spec *sweep.Spec) ([]Settings, error) {
 		}
 		kind := settings.kind()
 		if keys[kind.Key] {
-			return nil, kind.refused("goes with no other policy of this key")
+			return nil, kind.refused("takes one policy, and the sweep has two")
 		}
 		keys[kind.Key] = true
 		list = append(list, settings)
@@ -238,6 +238,7 @@ func Open(submission *sweep.Submission) (*sweep.Grid, []Policy, error) {
 
 // Watching returns the policies of a submission that stop trials while they run; none of them needs the points.
 func Watching(submission *sweep.Submission) (policies []Policy, err error) {
+	policies = []Policy{} // not nil, which callers take for not known
 	list, err := all(&submission.Spec)
 	for i := 0; i < len(list) && err == nil; i++ {
 		if !list[i].kind().While {

@@ -64,7 +64,7 @@ func TestKinds(t *testing.T) {
 		}
 	}
 	twice := &sweep.Spec{Policies: []sweep.Policy{Of(&Median{}), Of(&Hyperband{})}}
-	if _, err := all(twice); err == nil || !strings.Contains(err.Error(), "no other policy") {
+	if _, err := all(twice); err == nil || !strings.Contains(err.Error(), "takes one policy") {
 		t.Errorf("two policies of a key: %v", err)
 	}
 }

@@ -61,7 +61,7 @@ func (b *Bayes) chooses() string {
 
 func (b *Bayes) check(*sweep.Spec) error {
 	if b.Batch < 1 || b.Batch > MostBatch {
-		return fmt.Errorf("a search by results with a batch of %d points: expected 1 to %d", b.Batch, MostBatch)
+		return bayesKind.refused("a batch of %d points: expected 1 to %d", b.Batch, MostBatch)
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package portable has the functions of package math that search needs, with the same bits on every
-// machine: those of package math are assembly on some, and a compiler may fuse a product with a sum.
+// Package portable has what searches compute with, with the same bits on every machine: Exp and Log, since those of
+// package math are assembly on some and a compiler may fuse a product with a sum, and random numbers by counter (Mix,
+// Hash, Share).
 //
 //	rate := portable.Exp(portable.Log(low) + float64(u*width))
 package portable
