@@ -36,7 +36,8 @@ func (n *Names) cutName(text string) (name, rest string) {
 	if end := quotedEnd(text); end > 0 && operatorOf(strings.TrimSpace(text[end:])) != "" {
 		return text[:end], text[end:]
 	}
-	for at := len(text) - 1; at > 0; at-- {
+	const longest = 2*LongestName + 32 // quotes double characters; its kind and blanks come beside it
+	for at := min(len(text)-1, longest); at > 0; at-- {
 		if operatorOf(text[at:]) != "" && len(n.Find(text[:at])) > 0 {
 			return text[:at], text[at:]
 		}

@@ -87,7 +87,7 @@ func (in *Inputs) Clean() *Inputs {
 	}
 	rows := slices.Clone(in.Rows)
 	slices.SortFunc(rows, func(a, b Input) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest))
 	})
 	clean := &Inputs{Unrecorded: in.Unrecorded}
 	if len(clean.Unrecorded) > LongestName || CheckText("inputs", clean.Unrecorded, false) != nil {

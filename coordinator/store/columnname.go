@@ -89,6 +89,12 @@ func token(sql string, nested bool) (length int, name string, quoted bool) {
 	case first == '"':
 		n := quotedLength(sql, '"', false)
 		return n, strings.ReplaceAll(strings.Trim(sql[:n], `"`), `""`, `"`), true
+	case first == '`' && !nested: // SQLite
+		n := quotedLength(sql, '`', false)
+		return n, strings.ReplaceAll(strings.Trim(sql[:n], "`"), "``", "`"), true
+	case first == '[' && !nested && strings.Contains(sql, "]"):
+		n := strings.IndexByte(sql, ']') + 1
+		return n, sql[1 : n-1], true
 	case first == '\'':
 		return quotedLength(sql, '\'', false), "", false
 	case (first == 'e' || first == 'E') && strings.HasPrefix(sql[1:], "'") && nested: // Postgres

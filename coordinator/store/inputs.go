@@ -166,6 +166,6 @@ type gridKey struct {
 // removeLists deletes the lists of inputs that no trial has any more.
 func (t *transaction) removeLists() {
 	const unused = ` AS i WHERE NOT EXISTS (SELECT 1 FROM trial_inputs AS n WHERE n.list_no = i.list_no)`
-	t.run(`DELETE FROM stored_inputs` + unused)
+	t.run(`DELETE FROM stored_inputs WHERE list_no IN (SELECT i.list_no FROM input_lists` + unused + `)`)
 	t.run(`DELETE FROM input_lists` + unused)
 }

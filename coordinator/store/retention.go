@@ -61,6 +61,12 @@ func (s *Store) DeleteSweep(ctx context.Context, id string) (removed sweep.Remov
 // removeRows deletes all rows of a hidden sweep except its own.
 func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials int64, err error) {
 	defer s.comparisons.Delete(number)
+	defer s.unchanged.Range(func(key, _ any) bool {
+		if key.(gridKey).sweep == number {
+			s.unchanged.Delete(key)
+		}
+		return true
+	})
 	err = s.pages(ctx, "remove the trials of sweep "+id, number, nil, func(t *transaction, gone, _ []int64) {
 		trials += t.removeTrials(number, gone)
 	})
@@ -88,6 +94,9 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 			t.run(`DELETE FROM `+table+` WHERE sweep_no = $1`, number)
 		}
 		t.run(`DELETE FROM quarantine WHERE sweep_id = $1`, id)
+		// A result that is being recorded may take a list that no trial has: no sweep records meanwhile.
+		t.claim(t.integers(`SELECT s.sweep_no FROM sweeps AS s WHERE s.deleted_at IS NULL AND (s.state = 'active' OR EXISTS
+			(SELECT 1 FROM counters AS c WHERE c.sweep_no = s.sweep_no AND c.queued + c.running > 0)) ORDER BY s.sweep_no`)...)
 		t.removeLists()
 	})
 }

@@ -142,6 +142,18 @@ func testNamesOfView(f *fixture, parameters sweep.Parameters, metrics []string, 
 		}
 	}
 	check("trial.state", sweep.Completed)
+	for _, sql := range []string{"SELECT [c] FROM t WHERE trial_index = 2", "SELECT `c` FROM t WHERE trial_index = 2"} {
+		// SQLite takes these for names, Postgres does not.
+		err := f.QuerySweep(f.ctx, "s1", sql, func(columns []string, row []any) error {
+			if columns[0] != "c" || fmt.Sprint(row[0]) != fmt.Sprint(parameters["c"]) {
+				f.t.Errorf("%s: %v %v", sql, columns, row)
+			}
+			return nil
+		})
+		if err != nil && !strings.Contains(err.Error(), "syntax error") {
+			f.t.Errorf("%s: %v", sql, err)
+		}
+	}
 	columns, _ := one("SELECT * FROM t")
 	seen := map[string]bool{}
 	for _, name := range columns {
