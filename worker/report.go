@@ -202,11 +202,20 @@ func (r *reporter) replace(sending context.Context, batch []report, problem *wir
 		if last.TrialID != problem.TrialID {
 			continue
 		}
+		ctx, cancel := context.WithTimeout(sending, r.worker.resultTimeout)
+		defer cancel()
+		if last.Result != nil && last.Result.Inputs != nil { // the list alone may be what is too large
+			slim := *last.Result
+			slim.Inputs = &sweep.Inputs{Unrecorded: "what the program reads"}
+			last.Result = &slim
+			events[len(events)-1] = last
+			if r.worker.wire.Publish(ctx, r.worker.options.Pool, r.worker.id, events...) == nil {
+				return
+			}
+		}
 		last.Kind, last.Release = sweep.EventResult, nil
 		last.Result = &sweep.Result{State: sweep.Failed, Error: problem.Error()}
 		last.Result.Digest = last.Result.ComputeDigest(nil)
-		ctx, cancel := context.WithTimeout(sending, r.worker.resultTimeout)
-		defer cancel()
 		if err := r.worker.wire.Publish(ctx, r.worker.options.Pool, r.worker.id, last); err != nil {
 			r.worker.log.Error("failure of a trial not reported; it will run again", "trial", problem.TrialID,
 				"error", err)

@@ -55,7 +55,7 @@ func children() (pids []int) {
 	return pids
 }
 
-// open opens a file, be it interrupted or not.
+// open opens a file, and tries again if it is interrupted.
 func open(dir int, path string, flags int) (fd int, err error) {
 	for {
 		if fd, err = unix.Openat(dir, path, flags, 0); err != unix.EINTR {
@@ -119,6 +119,9 @@ const lookAgain = 2 * time.Millisecond
 func KillMarked(mark string) {
 	const most, enough = 100, 3
 	for round, without := 0, 0; round < most && without < enough; round++ {
+		if round > 0 {
+			time.Sleep(lookAgain)
+		}
 		without++
 		processes(func(pid int) {
 			environ, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // it has ended, or is another user's
@@ -127,6 +130,5 @@ func KillMarked(mark string) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		})
-		time.Sleep(lookAgain)
 	}
 }
