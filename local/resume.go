@@ -36,8 +36,8 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 					resume, stopped = record.ID, whole.Halted()
 					continue
 				}
-				fmt.Fprintf(o.Out, "sweep %s is not resumed: the program changed since its trials ran (%s). A new "+
-					"sweep runs with the new one\n", record.ID, strings.Join(changed, ", "))
+				fmt.Fprintf(o.Out, "sweep %s is not resumed: its inputs changed since its trials ran (%s); starting "+
+					"a new sweep\n", record.ID, strings.Join(changed, ", "))
 			}
 		}
 		if record.State == sweep.SweepPaused {

@@ -122,7 +122,7 @@ func (a *agentTools) submit(ctx context.Context, who string, in *submitRequest) 
 		if err != nil {
 			return err
 		}
-		if note != "" && p.submission.Reuse {
+		if note != "" {
 			out.Notes = append(out.Notes, note)
 		}
 		done, err := t.Submit(ctx, p.submission, false)

@@ -76,7 +76,9 @@ func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer
 			if err != nil {
 				return err
 			}
-			by, out.Metric = all[0], all[0].Own()
+			if by, out.Metric = all[0], all[0].Own(); !by.Is(sweep.MetricKind) {
+				return fmt.Errorf("%s is no metric of sweep %s: it is the %s %s", in.Metric, record.ID, kindText(by), by)
+			}
 			out.Goal = goalOf(record, out.Metric)
 		}
 		if out.Metric == "" {

@@ -33,8 +33,8 @@ training with the built-in trainer.
 The trainer's schema defines the types of values and fills in defaults, and the trainer
 checks the points against the data. --no-trainer skips both.
 
-Of a program the output lists what earlier results of it have read, and what of that has
-changed: such results are not reused.
+For a program, the output lists the inputs of its earlier results and which of them have
+changed: results with changed inputs are not reused.
 
 Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
 2 the file is invalid, 4 no such file.`,

@@ -179,8 +179,11 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	}
 	names.remark(cmd.ErrOrStderr())
 	sort, inOrder := query.OrderBy.Own(), query.OrderBy == sweep.FieldKind.Of("index")
-	if inOrder {
+	switch {
+	case inOrder:
 		sort = ""
+	case sort != "" && !query.OrderBy.Is(sweep.MetricKind):
+		return usageError("--sort %s: groups are sorted by the mean of a metric, or by index", options.sort)
 	}
 	query.OrderBy, query.Descending, query.Limit = "", false, 0
 	by := options.groupBy.in(names)

@@ -20,13 +20,15 @@ import (
 // note says which inputs have changed since the others, of those that differ in the fewest, and is empty if none have.
 func (p *plan) compareInputs(ctx context.Context, results sweep.Reader) (note string, err error) {
 	s := p.submission.Spec.Script
-	if s == nil {
+	if s == nil || !p.submission.Reuse {
 		return "", nil
 	}
 	p.submission.Unchanged = nil
+	lists := 0
 	checker, changed, trials, fewest := p.checker(), map[string]bool{}, int64(0), sweep.MostInputs
 	for _, program := range slices.Sorted(maps.Values(p.submission.Datasets)) {
 		err := results.Inputs(ctx, sweep.InputQuery{Program: program}, func(l *sweep.InputList) error {
+			lists++
 			rows := checker.Changed(&l.Inputs)
 			if len(rows) == 0 {
 				p.submission.Unchanged = append(p.submission.Unchanged, l.ListDigest)
@@ -49,15 +51,22 @@ func (p *plan) compareInputs(ctx context.Context, results sweep.Reader) (note st
 			return "", fmt.Errorf("inputs of earlier results: %w", err)
 		}
 	}
+	if lists >= sweep.MostInputLists {
+		note = fmt.Sprintf("only the newest %d lists of inputs were compared: results with others are not reused",
+			sweep.MostInputLists)
+	}
 	if len(changed) == 0 {
-		return "", nil
+		return note, nil
+	}
+	if note != "" {
+		note = "; " + note
 	}
 	verb := "are"
 	if trials == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("%s of this program %s not reused: made with another %s",
-		sweep.CountText(trials, "earlier result"), verb, someNames(slices.Sorted(maps.Keys(changed)))), nil
+	return fmt.Sprintf("%s of this program %s not reused: made with another %s%s",
+		sweep.CountText(trials, "earlier result"), verb, someNames(slices.Sorted(maps.Keys(changed))), note), nil
 }
 
 // checker compares lists of inputs with this machine. Only programs that run here have its variables.
@@ -244,7 +253,7 @@ func inputsOf(ctx context.Context, results sweep.Reader, id sweep.TrialID) (in *
 // warnInputs prints what compareInputs says of results that are asked for.
 func (p *plan) warnInputs(cmd *cobra.Command, results sweep.Reader) error {
 	note, err := p.compareInputs(cmd.Context(), results)
-	if err == nil && note != "" && p.submission.Reuse {
+	if err == nil && note != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 	}
 	return err

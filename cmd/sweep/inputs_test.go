@@ -181,7 +181,7 @@ open(os.environ["SWEEP_EVENTS"], "a").write('{"loss": %s}\n' % loss)
 	write(t, dir, "model.py", "loss = 22\n")
 	write(t, dir, "go", "")
 	_, stderr, code := output(t, home, run...)
-	if code != 0 || !strings.Contains(stderr, "is not resumed: the program changed since its trials ran (model.py)") ||
+	if code != 0 || !strings.Contains(stderr, "is not resumed: its inputs changed since its trials ran (model.py)") ||
 		!strings.Contains(stderr, "3 completed (0 reused") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

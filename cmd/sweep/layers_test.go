@@ -51,7 +51,7 @@ func (l *layer) allows(path string) bool {
 	return false
 }
 
-// TestLayers holds the linter's rules about imports without the linter, whose build takes minutes.
+// TestLayers checks the linter's rules about imports without the linter, which takes minutes to build.
 func TestLayers(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()

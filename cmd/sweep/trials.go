@@ -40,11 +40,11 @@ and why workers refused trials; a refusal is not a failure.
 parameter_count, best_epoch, refusals) with a value: NAME=VALUE, or !=, <, <=, >, >=
 in place of =. Trials must meet all conditions.
 
-Names are written as they are, with commas and operators, or in double quotes:
-"acc, top-5">0.5. parameter.lr, metric.lr and trial.state say which is meant where a
-parameter, a metric or a column have the same name. Without that --sort means the
-metric, --group-by the parameter, and --where the parameter if it can have the value;
-the command prints a note and shows both.
+Write names as they are, commas and operators included, or in double quotes:
+"acc, top-5">0.5. If a parameter, a metric and a column share a name, write
+parameter.lr, metric.lr or trial.state. A plain name means the metric with --sort, the
+parameter with --group-by, and with --where the parameter if it can have the value, else
+the metric. The command prints which one it used, and shows both.
 
 --sort takes the same names. A metric with a goal is sorted with its best value first;
 --descending sets the direction explicitly. Trials without a value come last. To get

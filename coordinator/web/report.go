@@ -106,7 +106,7 @@ func (r *sweepReport) read(ctx context.Context, f *frame.Frame,
 	record *sweep.SweepRecord) (found examined, important []frame.Importance, err error) {
 	replicated, measured := false, false
 	for _, c := range f.Columns() {
-		replicated = replicated || c.Kind == "parameter" && c.Name == sweep.SeedParameter && c.Varies
+		replicated = replicated || c.Kind == "parameter" && c.Called() == sweep.SeedParameter && c.Varies
 		measured = measured || c.Kind == "metric" && c.Called() == r.Objective
 	}
 	if !measured {

@@ -106,7 +106,8 @@ class Sweep:
 
     def trials(self, where=(), sort=None, limit=0, best=False):
         """Trials that meet all conditions such as "lr<0.01", a Table with a column for each parameter,
-        then each metric; of those that are called alike the columns are parameter.NAME and metric.NAME. sort is a
+        then each metric. A metric with the name of a parameter or of another column is metric.NAME, a parameter
+        called trial or state parameter.NAME. sort is a
         parameter or metric, a metric with a goal with its best value first; limit 0 is all. best leaves the best
         trial of each group."""
         options = ["--limit=%d" % limit, *_conditions(where)]
