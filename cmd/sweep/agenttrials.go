@@ -77,7 +77,7 @@ func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer
 				return err
 			}
 			if by, out.Metric = all[0], all[0].Own(); !by.Is(sweep.MetricKind) {
-				return fmt.Errorf("%s is no metric of sweep %s: it is the %s %s", in.Metric, record.ID, kindText(by), by)
+				return fmt.Errorf("%s is the %s %s of sweep %s, not a metric", in.Metric, kindText(by), by, record.ID)
 			}
 			out.Goal = goalOf(record, out.Metric)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"math"
@@ -161,6 +162,17 @@ func (g *grouping) sorted(metric string, descending bool) []*trialGroup {
 	return list
 }
 
+// writeGroups writes groups as lines of JSON.
+func writeGroups(w io.Writer, list []*trialGroup, by []string, record *sweep.SweepRecord) error {
+	encoder := newEncoder(w)
+	for _, group := range list {
+		if err := encoder.Encode(group.object(by, record)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // runGroups lists groups of trials.
 func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, options *trialsOptions) error {
 	if options.best || options.after >= 0 {
@@ -179,10 +191,9 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	}
 	names.remark(cmd.ErrOrStderr())
 	sort, inOrder := query.OrderBy.Own(), query.OrderBy == sweep.FieldKind.Of("index")
-	switch {
-	case inOrder:
+	if inOrder {
 		sort = ""
-	case sort != "" && !query.OrderBy.Is(sweep.MetricKind):
+	} else if sort != "" && !query.OrderBy.Is(sweep.MetricKind) {
 		return usageError("--sort %s: groups are sorted by the mean of a metric, or by index", options.sort)
 	}
 	query.OrderBy, query.Descending, query.Limit = "", false, 0
@@ -221,13 +232,7 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		list = list[:options.limit]
 	}
 	if options.asJSON {
-		encoder := newEncoder(cmd.OutOrStdout())
-		for _, group := range list {
-			if err := encoder.Encode(group.object(by, record)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeGroups(cmd.OutOrStdout(), list, by, record)
 	}
 	best := sort
 	if !slices.Contains(metrics, sort) && len(metrics) > 0 {

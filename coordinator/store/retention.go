@@ -95,8 +95,9 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 		}
 		t.run(`DELETE FROM quarantine WHERE sweep_id = $1`, id)
 		// A result that is being recorded may take a list that no trial has: no sweep records meanwhile.
-		t.claim(t.integers(`SELECT s.sweep_no FROM sweeps AS s WHERE s.deleted_at IS NULL AND (s.state = 'active' OR EXISTS
-			(SELECT 1 FROM counters AS c WHERE c.sweep_no = s.sweep_no AND c.queued + c.running > 0)) ORDER BY s.sweep_no`)...)
+		t.claim(t.integers(`SELECT s.sweep_no FROM sweeps AS s WHERE s.deleted_at IS NULL AND (s.state = 'active'
+			OR EXISTS (SELECT 1 FROM counters AS c WHERE c.sweep_no = s.sweep_no AND c.queued + c.running > 0))
+			ORDER BY s.sweep_no`)...)
 		t.removeLists()
 	})
 }

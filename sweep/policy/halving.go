@@ -18,10 +18,10 @@ var halvingKind = Kind{
 		setting("parameter", sweep.StringType, nil, "The parameter that is the number of epochs or steps; its value "+
 			"is that of the last rung."),
 		whole("min_iter", 1, math.Inf(1), 1, "The smallest number of epochs or steps of a rung."),
-		whole("eta", 2, 1000, DefaultEta, "The factor between rungs: the best 1 in eta points continue, with eta times "+
-			"the epochs."),
-		whole("cohort", 2, MostHalving, nil, "How many points are compared; by default the fewest of which one reaches "+
-			"the last rung."),
+		whole("eta", 2, 1000, DefaultEta, "The factor between rungs: the best 1 in eta points continue, with eta "+
+			"times the epochs."),
+		whole("cohort", 2, MostHalving, nil, "How many points are compared; by default the fewest of which one "+
+			"reaches the last rung."),
 	},
 	New:   func() Settings { return &Halving{} },
 	Alone: "with halving it is a sweep of its own: submit the file as one; it reuses the results of equal trials",
@@ -152,8 +152,8 @@ func largest(name string, file *File) (int64, error) {
 func (h *Halving) check(spec *sweep.Spec) error {
 	switch {
 	case len(spec.Keep) > 0:
-		return halvingKind.refused("cannot be combined with keep: trials of the next rung continue from the checkpoints of the " +
-			"one before")
+		return halvingKind.refused("cannot be combined with keep: trials of the next rung continue from the " +
+			"checkpoints of the one before")
 	case h.Eta < 2 || len(h.Rungs) < 2 || h.Rungs[0] < 1 || !slices.IsSorted(h.Rungs) ||
 		len(slices.Compact(slices.Clone(h.Rungs))) < len(h.Rungs):
 		return halvingKind.refused("needs two rungs or more, each with more %s than the one before", h.Parameter)
