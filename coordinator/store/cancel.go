@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
@@ -37,9 +38,13 @@ func (s *Store) CancelTrials(ctx context.Context, id string) (active []sweep.Tri
 				after.index, pageful)
 			found = found || len(pending) > 0
 			for _, state := range []sweep.State{sweep.Queued, sweep.Running} {
-				for _, m := range t.move(state, sweep.Cancelled, cancelActive, t.now, number, string(state)) {
+				moved := t.move(state, sweep.Cancelled, cancelActive, t.now, number, string(state))
+				for _, m := range moved {
 					active = append(active, sweep.TrialID{Sweep: id, Index: m.index})
 					found = true
+				}
+				if state == sweep.Running {
+					t.endExecutions(number, moved)
 				}
 			}
 			grids := t.run(
@@ -72,6 +77,17 @@ const cancelSome = `UPDATE trials SET state = 'cancelled', finished_at = $1
 	FROM {v} WHERE trials.sweep_no = $2 AND trials.trial_index = v.trial_index AND trials.state = $3
 	RETURNING trials.sweep_no, trials.class_no, trials.trial_index`
 
+const endExecutions = `UPDATE stored_executions SET outcome = 'lost', ended_at = $1 WHERE outcome = 'running'
+	AND trial_no IN (SELECT t.trial_no FROM {v} JOIN trials AS t ON t.sweep_no = $2 AND t.trial_index = v.trial_index)`
+
+// endExecutions ends the executions of cancelled trials as lost: one whose worker is gone would run for ever. Another
+// still reports its end.
+func (t *transaction) endExecutions(number int64, cancelled []movedTrial) {
+	t.run(endExecutions, t.now, number, database.Rows(len(cancelled), "trial_index", func(i int, row []any) []any {
+		return append(row, &cancelled[i].index)
+	}))
+}
+
 // CancelSome implements sweep.Store.
 func (s *Store) CancelSome(ctx context.Context, id string,
 	indices []int64) (cancelled int64, active []sweep.TrialID, err error) {
@@ -79,12 +95,16 @@ func (s *Store) CancelSome(ctx context.Context, id string,
 		cancelled, active = 0, nil
 		t.known(number, indices)
 		for _, state := range []sweep.State{sweep.Pending, sweep.Queued, sweep.Running} {
-			for _, m := range t.move(state, sweep.Cancelled, cancelSome, t.now, number, string(state),
-				ints("trial_index", indices)) {
+			moved := t.move(state, sweep.Cancelled, cancelSome, t.now, number, string(state),
+				ints("trial_index", indices))
+			for _, m := range moved {
 				cancelled++
 				if state != sweep.Pending {
 					active = append(active, sweep.TrialID{Sweep: id, Index: m.index})
 				}
+			}
+			if state == sweep.Running {
+				t.endExecutions(number, moved)
 			}
 		}
 		t.finish(number)

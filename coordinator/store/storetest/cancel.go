@@ -41,6 +41,11 @@ func testCancel(t *testing.T, open func(t *testing.T) sweep.Store) {
 			got.Result.State != sweep.Cancelled {
 			t.Errorf("%+v", got)
 		}
+		list, err := f.Executions(f.ctx, trialID("s1", 2))
+		f.must(err)
+		if len(list) != 1 || list[0].Outcome != sweep.ExecutionLost || list[0].EndedAt.IsZero() {
+			t.Errorf("the execution of a cancelled trial: %+v", list)
+		}
 		// The running one ends in one way or the other.
 		if report := f.record(f.finished(trialID("s1", 2), "x2", completed(1, "a"))); report != (sweep.RecordReport{Repeated: 1}) {
 			t.Errorf("%+v", report)
@@ -49,7 +54,7 @@ func testCancel(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.write("s1", 0, 6, trials("s1", 6, 2))
 		f.wantProgress("s1", sweep.Progress{Completed: 1, Failed: 1, Cancelled: 8})
 		f.wantProgress("s0", sweep.Progress{Pending: 2})
-		_, err := f.CancelTrials(f.ctx, "nil")
+		_, err = f.CancelTrials(f.ctx, "nil")
 		wantError(t, err, sweep.ErrNotFound)
 	})
 

@@ -123,6 +123,11 @@ func testSome(t *testing.T, open func(t *testing.T) sweep.Store) {
 		t.Errorf("%d, %v", n, active)
 	}
 	f.wantProgress("s1", sweep.Progress{Pending: 3, Completed: 1, Failed: 1, Cancelled: 3})
+	// Its worker may be gone and never report.
+	if list, err := f.Executions(f.ctx, trialID("s1", 2)); err != nil || len(list) != 1 ||
+		list[0].Outcome != sweep.ExecutionLost || list[0].EndedAt.IsZero() || list[0].Charged {
+		t.Errorf("the execution of a cancelled trial: %+v, %v", list, err)
+	}
 	if n, active, err := f.CancelSome(f.ctx, "s1", []int64{0, 1, 2, 3, 4}); n != 0 || len(active) != 0 || err != nil {
 		t.Errorf("again: %d, %v, %v", n, active, err)
 	}
