@@ -155,7 +155,7 @@ func fillAnswers(b *testing.B, address string, trials int64) {
 		must(err)
 	}
 	db := s.(*store.Store).Database()
-	if db.Dialect().Folder == "postgres" {
+	if db.Dialect().Terms.Postgres {
 		must(db.Update(ctx, func(tx database.Tx) error { return tx.Script(ctx, `ANALYZE`) }))
 	}
 	must(s.Close())

@@ -197,6 +197,7 @@ var viewDocs = []struct{ name, row string }{
 	{"point_means", "a grid point and metric: `n`, `mean`, `sd` (the sample standard deviation), `smallest` and " +
 		"`largest` over its completed replicates. Diverged ones are excluded and counted in `diverged`. " +
 		"`grid_point` has the parameters without the seed (JSON)"},
+	{"metrics", "a metric of a trial and its last value; one that is not finite has no row"},
 	{"curves", "a sample of a curve"},
 	{"notes", "a sweep (`trial_index` is NULL) or trial that has notes, tags, or a name or group from its program; `tags` " +
 		"has commas between them. `edited_by` and `edited_at` are NULL if nobody changed them"},

@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"sweep/coordinator/store"
-	"sweep/migrations"
 	"sweep/sweep"
-	"sweep/sweep/paper"
 )
 
 // sql returns the rows of a query, without their header.
@@ -239,26 +235,5 @@ func TestTies(t *testing.T) {
 	}
 	if best[0] != best[1] || !strings.HasSuffix(best[0], ",3") {
 		t.Errorf("the best are %s", strings.Join(best, " and "))
-	}
-}
-
-// The views hold the data sets that the tables hold.
-func TestArchiveViews(t *testing.T) {
-	for _, folder := range []string{"sqlite", "postgres"} {
-		files, err := fs.Glob(migrations.Files, folder+"/*_schema.sql")
-		if err != nil || len(files) != 1 {
-			t.Fatalf("%v, %v", files, err)
-		}
-		text, err := fs.ReadFile(migrations.Files, files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, list, _ := strings.Cut(string(text), "CREATE VIEW ucr_table")
-		_, list, _ = strings.Cut(list, " IN (")
-		list, _, _ = strings.Cut(list, ");")
-		names := strings.Fields(strings.NewReplacer(",", " ", "'", "").Replace(list))
-		if want := paper.ArchiveKeys(); !slices.Equal(names, want) {
-			t.Errorf("the view of %s holds %v, the table %v", folder, names, want)
-		}
 	}
 }

@@ -20,8 +20,9 @@ func newSQL(s *settings) *cobra.Command {
 		Use:   "sql STATEMENT",
 		Short: "Query the results in SQL, read-only",
 		Long: `STATEMENT is one read-only SQL statement. The views are results (a row per trial),
-best_trials, point_means, curves (a row per sample), ucr_table and mnist_table; their names and
-columns are the same in SQLite and Postgres. With --sweep, t has a row per trial of
+metrics (a row per trial and metric), best_trials, point_means, curves (a row per sample),
+ucr_table, mnist_table and others; their names and columns are the same in SQLite and
+Postgres. With --sweep, t has a row per trial of
 that sweep and a column for each of its parameters and metrics. A metric with the name
 of a parameter or of another column is called "metric.NAME".
 

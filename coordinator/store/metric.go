@@ -92,7 +92,7 @@ func (t *transaction) saveScores(entries []entry, names metricNumbers) {
 			cmp.Compare(a.entry.index, b.entry.index))
 	})
 	const columns = "sweep_no, metric_no, trial_index, trial_no, value"
-	t.insert("metrics", database.Rows(len(further), columns, func(i int, row []any) []any {
+	t.insert("metric_values", database.Rows(len(further), columns, func(i int, row []any) []any {
 		e := further[i].entry
 		return append(row, &e.sweep, &further[i].number, &e.index, &e.trial, &further[i].value)
 	}))

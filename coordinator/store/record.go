@@ -271,7 +271,7 @@ func deleteOf(table string) string {
 var deleteMetrics = []string{
 	`DELETE FROM scores WHERE (sweep_no, trial_index) IN (SELECT t.sweep_no, t.trial_index FROM {v}
 		JOIN trials AS t USING (trial_no))`,
-	`DELETE FROM metrics WHERE (sweep_no, metric_no, trial_index) IN (
+	`DELETE FROM metric_values WHERE (sweep_no, metric_no, trial_index) IN (
 		SELECT n.sweep_no, n.metric_no, t.trial_index FROM {v} JOIN trials AS t USING (trial_no)
 		JOIN metric_names AS n USING (sweep_no))`,
 }

@@ -115,7 +115,7 @@ func (b *builder) column(name sweep.Name) (column, bool) {
 	if !joined {
 		alias = fmt.Sprintf("m%d", place.number)
 		b.further[place.number] = alias
-		fmt.Fprintf(&b.joins, "\nLEFT JOIN metrics AS %s ON %[1]s.sweep_no = t.sweep_no AND %[1]s.metric_no = %d AND "+
+		fmt.Fprintf(&b.joins, "\nLEFT JOIN metric_values AS %s ON %[1]s.sweep_no = t.sweep_no AND %[1]s.metric_no = %d AND "+
 			"%[1]s.trial_index = t.trial_index", alias, place.number)
 	}
 	return column{alias + ".value", "number"}, true
@@ -277,7 +277,7 @@ func (s *selection) valued(limit int) *builder {
 		len(s.States)+len(s.Where) == 0 && !s.Best {
 		b.joins.Reset()
 		if from, c.text = "scores AS t", "t."+place.column; place.column == "" {
-			from, c.text = "metrics AS t", "t.value"
+			from, c.text = "metric_values AS t", "t.value"
 			fmt.Fprintf(&b.text, "\nAND t.metric_no = %d", place.number)
 		}
 		by = "(" + c.text + ")"

@@ -54,8 +54,11 @@ var _ sweep.Store = (*Store)(nil)
 // A schema of a newer version of the program is sweep.ErrNewerSchema, wrapped.
 // The schema is not changed while another process leads the database: that is a
 // *sweep.SchemaError, wrapped.
-func Open(ctx context.Context, address string) (sweep.Store, error) {
-	return openWith(ctx, address, migrate.Program)
+//
+// Whoever leads the database makes the views for users' queries, those of the arguments too: statements as they are in
+// migrations/views.sql.
+func Open(ctx context.Context, address string, views ...string) (sweep.Store, error) {
+	return openWith(ctx, address, migrate.Program.With(views...))
 }
 
 func openWith(ctx context.Context, address string, schema migrate.Schema) (sweep.Store, error) {
@@ -69,8 +72,8 @@ func openWith(ctx context.Context, address string, schema migrate.Schema) (sweep
 
 // Connect opens the database at an address without changing its schema, which
 // may be older than the program's: that of a store to be led.
-func Connect(ctx context.Context, address string) (sweep.Store, error) {
-	return connectWith(ctx, address, migrate.Program)
+func Connect(ctx context.Context, address string, views ...string) (sweep.Store, error) {
+	return connectWith(ctx, address, migrate.Program.With(views...))
 }
 
 func connectWith(ctx context.Context, address string, schema migrate.Schema) (sweep.Store, error) {

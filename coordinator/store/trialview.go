@@ -106,7 +106,7 @@ func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecor
 // addFurther adds a metric that has a row a trial. One that the statement names is joined;
 // another one, of which a * shows a few, is looked for where it is shown.
 func (v *trialView) addFurther(name string, sweep, metric int64) {
-	rows := fmt.Sprintf("metrics AS m%d", metric)
+	rows := fmt.Sprintf("metric_values AS m%d", metric)
 	same := fmt.Sprintf("m%d.sweep_no = %d AND m%[1]d.metric_no = %[1]d AND m%[1]d.trial_index = t.trial_index",
 		metric, sweep)
 	value := fmt.Sprintf("m%d.value", metric)

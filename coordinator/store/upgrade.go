@@ -45,7 +45,7 @@ func (s *Store) bringUp(ctx context.Context, waiting func(holder string) error) 
 		return err
 	}
 	state, err := s.schema.Look(ctx, s.db)
-	behind := len(state.Missing) > 0
+	behind := len(state.Missing) > 0 || state.Views
 	if err == nil && !behind {
 		err = s.db.Prepare(ctx)
 	}

@@ -23,26 +23,21 @@ import (
 func nextSchema(t *testing.T) migrate.Schema {
 	t.Helper()
 	files := fstest.MapFS{}
-	for folder, text := range map[string]string{
-		"sqlite":   "ALTER TABLE sweeps ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'",
-		"postgres": "ALTER TABLE sweeps ADD COLUMN colour text NOT NULL DEFAULT 'grey'",
-	} {
-		names, err := fs.Glob(migrations.Files, folder+"/*.sql")
+	names, err := fs.Glob(migrations.Files, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(migrations.Files, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range names {
-			content, err := fs.ReadFile(migrations.Files, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[name] = &fstest.MapFile{Data: content}
-		}
-		files[folder+"/"+next(len(names))] = &fstest.MapFile{Data: []byte(text + `;
-			UPDATE sweeps SET colour = 'blue' WHERE EXISTS (SELECT 1 FROM grids AS g WHERE g.sweep_no = sweeps.sweep_no
-				AND g.points > 1)`)}
+		files[name] = &fstest.MapFile{Data: content}
 	}
-	return migrate.Schema{Files: files}
+	files[next(len(names))] = &fstest.MapFile{Data: []byte(`ALTER TABLE sweeps ADD COLUMN colour text NOT NULL DEFAULT 'grey';
+		UPDATE sweeps SET colour = 'blue' WHERE EXISTS (SELECT 1 FROM grids AS g WHERE g.sweep_no = sweeps.sweep_no
+			AND g.points > 1)`)}
+	return migrate.Schema{Files: files, Views: migrate.Program.Views}
 }
 
 // next is the name of the migration after n of them.
@@ -152,6 +147,50 @@ func TestUpgradeWithoutLeader(t *testing.T) {
 	}
 }
 
+// TestViews: who leads makes the views of its program, and replaces those of another one; users may read them.
+func TestViews(t *testing.T) {
+	t.Parallel()
+	const one, other = "\nCREATE VIEW extra AS\nSELECT sweep_id FROM results;\n",
+		"\nCREATE VIEW more AS\nSELECT sweep_id FROM sweeps;\n\nCREATE VIEW extra AS\nSELECT sweep_id, 1 AS one FROM more;\n"
+	for kind, address := range addresses(t) {
+		t.Run(kind, func(t *testing.T) {
+			ctx := t.Context()
+			for _, test := range []struct {
+				views, asked string
+				leads, fails bool
+			}{
+				{one, "SELECT sweep_id FROM extra", false, false}, // an empty database
+				{other, "SELECT one FROM extra", false, true},
+				{other, "SELECT one FROM extra", true, false},
+				{"", "SELECT one FROM extra", true, false}, // it knows no other
+				{one, "SELECT sweep_id FROM extra", true, false},
+				{one, "SELECT sweep_id FROM more", false, true},
+			} {
+				s, err := Open(ctx, address, test.views)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.leads {
+					lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "a leader"})
+					if err == nil {
+						err = lead.Resign(ctx)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				err = s.Query(ctx, test.asked, func([]string, []any) error { return nil })
+				if (err != nil) != test.fails {
+					t.Errorf("%+v: %v", test, err)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // columnsOf are the columns of a database's tables and views in their order, those of tables with their types and
 // whether they may be NULL.
 var columnsOf = map[string]string{
@@ -237,7 +276,7 @@ func TestOtherSchema(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			for _, open := range []func(context.Context, string) (sweep.Store, error){Open, Connect} {
+			for _, open := range []func(context.Context, string, ...string) (sweep.Store, error){Open, Connect} {
 				_, err := open(ctx, address)
 				if err == nil {
 					t.Fatal("it was opened")

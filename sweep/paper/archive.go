@@ -1,6 +1,7 @@
 package paper
 
 import (
+	_ "embed" // views.sql
 	"slices"
 	"strings"
 )
@@ -42,9 +43,13 @@ var archiveKeys = func() (keys []string) {
 	return keys
 }()
 
-// ArchiveKeys returns the names of the UCR archive's data sets, and of the generated one
-// that stands for CBF, in lower case without blanks, hyphens and underscores, in order.
-func ArchiveKeys() []string { return slices.Clone(archiveKeys) }
+//go:embed views.sql
+var views string
+
+// Views returns the statements that create the views of the papers' tables, as they are in migrations/views.sql.
+func Views() string {
+	return strings.Replace(views, "ARCHIVE_KEYS", "'"+strings.Join(archiveKeys, "', '")+"'", 1)
+}
 
 // isUCR reports whether a data set is of the UCR archive.
 func isUCR(set string) bool {

@@ -10,6 +10,7 @@ package database
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -102,8 +103,12 @@ type Row interface {
 
 // Dialect describes how the SQL of a kind of database differs.
 type Dialect struct {
-	// Folder is that of its migrations.
-	Folder string
+	// Terms are what the text of the schema is written with; Types writes its types in the place of Postgres', if it
+	// has others.
+	Terms Terms
+	Types func(sql string) string
+	// Grant is run after views were made.
+	Grant string
 	// TableExists is a query for whether there is a table called $1.
 	TableExists string
 	// CreateMigrations makes the table of applied migrations if it is missing.
@@ -125,6 +130,33 @@ type Dialect struct {
 	// Member describes the value of a name in the first of some objects that has it: Parameters, Summary. key is
 	// the name's placeholder.
 	Member func(key string, objects []string) Member
+}
+
+// Terms are expressions in which databases differ.
+type Terms struct {
+	SQLite, Postgres bool
+	// WithoutRowid is what follows the columns of a table that has its rows in the order of its key, Length a function
+	// of an array, Value the number in a row v of a summary's members.
+	WithoutRowid, Length, Value string
+	// Members has, by kind ("text", "number", "integer", "without"), how a member of a JSON object is written whose
+	// names stand for %[1]s and %[2]s: the value, NULL if it is of another type, or the object without it. Aggregates
+	// is how a number of a metric's array is.
+	Members    map[string]string
+	Aggregates string
+}
+
+// JSON writes a member of an object.
+func (t Terms) JSON(kind, object, name string) (string, error) {
+	format, ok := t.Members[kind]
+	if !ok {
+		return "", fmt.Errorf("a member of kind %q is unknown", kind)
+	}
+	return fmt.Sprintf(format, object, name), nil
+}
+
+// Aggregate writes a number of the aggregates p of a metric: how many values, their mean, their squared differences.
+func (t Terms) Aggregate(metric string, number int) string {
+	return fmt.Sprintf(t.Aggregates, metric, number)
 }
 
 // The objects of a trial that have members.

@@ -48,6 +48,11 @@ func (e *Execution) ended() bool {
 	return e.Outcome == sweep.ExecutionResult || e.Outcome == sweep.ExecutionReleased
 }
 
+// unreported reports whether the execution ended because its trial was cancelled, and has not said so itself.
+func (e *Execution) unreported() bool {
+	return e.Outcome == sweep.ExecutionLost && !e.Charged && !e.Replaced && e.Trial.State == sweep.Cancelled
+}
+
 // Implied reports whether the trial's own row tells everything about it: such an execution needs none. It is the
 // last one of a completed trial, whose result is all that it left.
 func (e *Execution) Implied() bool {

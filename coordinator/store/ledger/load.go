@@ -51,7 +51,7 @@ func (l *Ledger) Mentioned(events []sweep.Event) []Execution {
 // LoadExecution hands a stored execution of a loaded trial to the ledger, once.
 func (l *Ledger) LoadExecution(e *Execution) {
 	if key := (executionKey{e.Trial.ID, e.ID}); l.executions[key] == nil {
-		e.unended, e.Stored = e.EndedAt.IsZero(), true
+		e.unended, e.Stored = e.EndedAt.IsZero() || e.unreported(), true
 		l.executions[key] = e
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Spending is what a batch of events used of a budget: trials that ran to an end, less those that go on after all, and
-// the time of executions that ended.
+// the time of executions that ended: of those that a cancellation ended, when they report it.
 type Spending struct{ Budget, Trials, Milliseconds int64 }
 
 // Spending returns what the events used of each budget, by its key.
@@ -30,7 +30,7 @@ func (l *Ledger) Spending() (list []Spending) {
 		}
 	}
 	for _, e := range l.Executions {
-		if e.Trial.Budget != 0 && e.unended && !e.EndedAt.IsZero() {
+		if e.Trial.Budget != 0 && e.unended && !e.EndedAt.IsZero() && !e.unreported() {
 			of(e.Trial).Milliseconds += max(e.EndedAt.Sub(e.StartedAt).Milliseconds(), 0)
 		}
 	}

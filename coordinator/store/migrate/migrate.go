@@ -5,9 +5,10 @@ package migrate
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,21 +21,31 @@ import (
 // Migration is one numbered SQL file.
 type Migration struct {
 	Number int
-	// Name is the file's name without number and ending.
-	Name string
-	SQL  string
+	// Version is the file's name without number and ending, and a digest of it: a program with another file makes
+	// another database.
+	Version string
+	// text is the file's.
+	text string
 }
 
-// Schema has a folder of numbered files for each kind of database.
-type Schema struct{ Files fs.FS }
+// Schema has numbered files, and statements that create views.
+type Schema struct {
+	Files fs.FS
+	Views []string
+}
 
 // Program is the schema that this program needs.
-var Program = Schema{migrations.Files}
+var Program = Schema{Files: migrations.Files, Views: []string{migrations.Views}}
+
+// With is the schema with further views.
+func (s Schema) With(views ...string) Schema { return Schema{s.Files, slices.Concat(s.Views, views)} }
 
 // State is how far a database is: which migrations it lacks, and how many there are.
 type State struct {
 	Missing []Migration
 	Known   int
+	// Views is set if views are missing or differ, which the next leader makes.
+	Views bool
 }
 
 // Empty reports whether the database has none of the schema.
@@ -56,6 +67,9 @@ func (s Schema) Up(ctx context.Context, db database.Database,
 	for done := false; !done; {
 		err := write(ctx, func(tx database.Tx) error {
 			state, err := s.LookIn(ctx, tx, db)
+			if err == nil && len(state.Missing) == 0 && state.Views {
+				err = s.replaceViews(ctx, tx, db.Dialect())
+			}
 			if done = len(state.Missing) == 0; err != nil || done {
 				return err
 			}
@@ -65,11 +79,15 @@ func (s Schema) Up(ctx context.Context, db database.Database,
 					return err
 				}
 			}
-			if err := tx.Script(ctx, next.SQL); err != nil {
-				return fmt.Errorf("migration %d (%s): %w", next.Number, next.Name, err)
+			sql, err := written(next.Version, next.text, db.Dialect())
+			if err == nil {
+				err = tx.Script(ctx, sql)
+			}
+			if err != nil {
+				return fmt.Errorf("migration %d (%s): %w", next.Number, next.Version, err)
 			}
 			_, err = tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, $3)`,
-				next.Number, next.Name, time.Now())
+				next.Number, next.Version, time.Now())
 			return err
 		})
 		if err != nil {
@@ -82,7 +100,7 @@ func (s Schema) Up(ctx context.Context, db database.Database,
 // LookIn is Look in a transaction.
 func (s Schema) LookIn(ctx context.Context, tx database.Tx, db database.Database) (state State, err error) {
 	dialect := db.Dialect()
-	all, err := Load(s.Files, dialect.Folder)
+	all, err := Load(s.Files)
 	if err != nil {
 		return state, err
 	}
@@ -96,7 +114,7 @@ func (s Schema) LookIn(ctx context.Context, tx database.Tx, db database.Database
 	if exists {
 		err = tx.Query(ctx, func(row database.Row) error {
 			var a Migration
-			err := row.Scan(&a.Number, &a.Name)
+			err := row.Scan(&a.Number, &a.Version)
 			applied = append(applied, a)
 			return err
 		}, `SELECT number, name FROM schema_migrations ORDER BY number`)
@@ -104,14 +122,16 @@ func (s Schema) LookIn(ctx context.Context, tx database.Tx, db database.Database
 			return state, err
 		}
 	}
-	missing, err := Pending(all, applied, db)
-	return State{missing, len(all)}, err
+	state.Known = len(all)
+	if state.Missing, err = Pending(all, applied, db); err == nil && len(state.Missing) < len(all) {
+		state.Views, err = s.differ(ctx, tx, dialect)
+	}
+	return state, err
 }
 
-// Load reads the files NNNN_name.sql of a folder, which must be numbered
-// 1, 2, 3, ….
-func Load(files fs.FS, folder string) ([]Migration, error) {
-	entries, err := fs.ReadDir(files, folder)
+// Load reads the files NNNN_name.sql, which must be numbered 1, 2, 3, ….
+func Load(files fs.FS) ([]Migration, error) {
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}
@@ -120,13 +140,14 @@ func Load(files fs.FS, folder string) ([]Migration, error) {
 		number, name, ok := strings.Cut(strings.TrimSuffix(entry.Name(), ".sql"), "_")
 		n, err := strconv.Atoi(number)
 		if !ok || err != nil || n != len(all)+1 {
-			return nil, fmt.Errorf("migrations: %s/%s: expected %04d_name.sql", folder, entry.Name(), len(all)+1)
+			return nil, fmt.Errorf("migrations: %s: expected %04d_name.sql", entry.Name(), len(all)+1)
 		}
-		text, err := fs.ReadFile(files, path.Join(folder, entry.Name()))
+		text, err := fs.ReadFile(files, entry.Name())
 		if err != nil {
 			return nil, fmt.Errorf("migrations: %w", err)
 		}
-		all = append(all, Migration{Number: n, Name: name, SQL: string(text)})
+		sum := sha256.Sum256(text)
+		all = append(all, Migration{Number: n, Version: fmt.Sprintf("%s %x", name, sum[:6]), text: string(text)})
 	}
 	return all, nil
 }
@@ -143,13 +164,13 @@ func Pending(all, applied []Migration, db interface {
 			newest := applied[len(applied)-1]
 			return nil, fmt.Errorf("%s has schema version %d (%s), this program knows up to version %d: %w; use the "+
 				"newer program",
-				db.Name(), newest.Number, newest.Name, len(all), sweep.ErrNewerSchema)
+				db.Name(), newest.Number, newest.Version, len(all), sweep.ErrNewerSchema)
 		}
-		if a.Number != all[i].Number || a.Name != all[i].Name {
+		if a.Number != all[i].Number || a.Version != all[i].Version {
 			return nil, fmt.Errorf("%s was made by another version of this program, whose schema this one does not "+
 				"know (it has \"%d %s\" where this one has \"%d %s\"): export its results with the program that made "+
 				"it (sweep export, sweep sql, sweep table), %s",
-				db.Name(), a.Number, a.Name, all[i].Number, all[i].Name, db.Dialect().Anew)
+				db.Name(), a.Number, a.Version, all[i].Number, all[i].Version, db.Dialect().Anew)
 		}
 	}
 	return all[len(applied):], nil

@@ -8,30 +8,8 @@ import (
 
 	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/migrate"
-	"sweep/migrations"
 	"sweep/sweep"
 )
-
-// TestSameNumbers: both databases have the same migrations.
-func TestSameNumbers(t *testing.T) {
-	sqlite, err := migrate.Load(migrations.Files, "sqlite")
-	if err != nil {
-		t.Fatal(err)
-	}
-	postgres, err := migrate.Load(migrations.Files, "postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(sqlite) == 0 || len(sqlite) != len(postgres) {
-		t.Fatalf("%d and %d migrations", len(sqlite), len(postgres))
-	}
-	for i := range sqlite {
-		if sqlite[i].Number != i+1 || sqlite[i].Number != postgres[i].Number || sqlite[i].Name != postgres[i].Name ||
-			sqlite[i].SQL == "" {
-			t.Errorf("migration %d is %s and %s", i+1, sqlite[i].Name, postgres[i].Name)
-		}
-	}
-}
 
 func TestLoad(t *testing.T) {
 	for names, want := range map[string]bool{
@@ -45,18 +23,29 @@ func TestLoad(t *testing.T) {
 	} {
 		files := fstest.MapFS{}
 		for _, name := range strings.Fields(names) {
-			files["x/"+name] = &fstest.MapFile{Data: []byte("SELECT 1")}
+			files[name] = &fstest.MapFile{Data: []byte("SELECT 1")}
 		}
-		all, err := migrate.Load(files, "x")
+		all, err := migrate.Load(files)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", names, err)
 		}
-		if err == nil && all[1].SQL != "SELECT 1" {
+		if err == nil && (!strings.HasPrefix(all[0].Version, "a ") || all[1].Version == all[0].Version) {
 			t.Errorf("%s: %+v", names, all)
 		}
 	}
-	if _, err := migrate.Load(fstest.MapFS{}, "x"); err == nil {
-		t.Error("a folder that is not there was read")
+}
+
+// A program with another file makes another database.
+func TestVersion(t *testing.T) {
+	version := func(text string) string {
+		all, err := migrate.Load(fstest.MapFS{"0001_a.sql": &fstest.MapFile{Data: []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[0].Version
+	}
+	if one := version("SELECT 1"); one != version("SELECT 1") || one == version("SELECT 2") {
+		t.Error(one, version("SELECT 2"))
 	}
 }
 
@@ -67,18 +56,18 @@ func (named) Name() string               { return "the database x" }
 func (named) Dialect() *database.Dialect { return &database.Dialect{Anew: "then do it anew"} }
 
 func TestPending(t *testing.T) {
-	all := []migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "b"}}
+	all := []migrate.Migration{{Number: 1, Version: "a"}, {Number: 2, Version: "b"}}
 	for _, test := range []struct {
 		applied []migrate.Migration
 		want    int // pending migrations, -1 for an error
 		newer   bool
 	}{
 		{nil, 2, false},
-		{[]migrate.Migration{{Number: 1, Name: "a"}}, 1, false},
-		{[]migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "b"}}, 0, false},
-		{[]migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "b"}, {Number: 3, Name: "c"}}, -1, true},
-		{[]migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "c"}}, -1, false},
-		{[]migrate.Migration{{Number: 2, Name: "b"}}, -1, false},
+		{[]migrate.Migration{{Number: 1, Version: "a"}}, 1, false},
+		{[]migrate.Migration{{Number: 1, Version: "a"}, {Number: 2, Version: "b"}}, 0, false},
+		{[]migrate.Migration{{Number: 1, Version: "a"}, {Number: 2, Version: "b"}, {Number: 3, Version: "c"}}, -1, true},
+		{[]migrate.Migration{{Number: 1, Version: "a"}, {Number: 2, Version: "c"}}, -1, false},
+		{[]migrate.Migration{{Number: 2, Version: "b"}}, -1, false},
 	} {
 		pending, err := migrate.Pending(all, test.applied, named{})
 		if (err != nil) != (test.want < 0) || err == nil && len(pending) != test.want ||

@@ -113,7 +113,26 @@ func (d *Database) Name() string { return "Postgres database " + d.name }
 func (d *Database) Dialect() *database.Dialect { return &dialect }
 
 var dialect = database.Dialect{
-	Folder:      "postgres",
+	Terms: database.Terms{
+		Postgres: true, Length: "cardinality", Value: "v.value::double precision",
+		Members: map[string]string{
+			"text": "json_text(%s, '%s')", "number": "json_number(%s, '%s')", "integer": "json_integer(%s, '%s')",
+			"without": "json_without(%s, '%s')",
+		},
+		Aggregates: "(p.metrics -> '%s' ->> %d)::double precision",
+	},
+	// Whoever reads for users reads the views; where that login is not made yet, it is granted them when it is.
+	Grant: `DO $$
+DECLARE
+    statement text;
+BEGIN
+    FOR statement IN SELECT format('GRANT SELECT ON %I TO %I', v.name, r.role) FROM schema_views AS v, reader_login AS r
+        WHERE EXISTS (SELECT FROM pg_roles WHERE rolname = r.role)
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+END
+$$`,
 	TableExists: `SELECT to_regclass($1) IS NOT NULL`,
 	CreateMigrations: `CREATE TABLE IF NOT EXISTS schema_migrations (
     number     integer     PRIMARY KEY,

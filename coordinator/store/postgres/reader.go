@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,17 +60,15 @@ var readerSettings = map[string]string{
 	"standard_conforming_strings": "on",
 }
 
-// readable are the tables and views that queries of users may read; a relation
-// that is not named is not for them.
+// readable are the tables that queries of users may read, besides all views; a table that is not named is not for them.
 var readable = []string{
-	"sweeps", "budgets", "grids", "counters", "trials", "outcomes", "curve_arrays", "executions",
+	"sweeps", "budgets", "grids", "counters", "trials", "outcomes", "curve_arrays",
 	"stored_executions",
 	"reproducibility_faults",
-	"scores", "metrics", "metric_names", "point_aggregates", "groups", "cluster", "classes", "standings",
-	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts", "kept_artifacts", "lineages",
-	"trial_notes", "notes", "marks", "stop_rules", "stops", "pruned_curves",
-	"input_lists", "trial_inputs", "stored_inputs", "inputs",
-	"results", "curves", "best_trials", "point_means", "accuracy_table", "ucr_table", "mnist_table",
+	"scores", "metric_values", "metric_names", "point_aggregates", "groups", "cluster", "classes", "standings",
+	"trial_refusals", "quarantine", "trial_artifacts", "kept_artifacts", "lineages",
+	"trial_notes", "marks", "stop_rules", "stops", "pruned_curves", "input_lists", "trial_inputs", "stored_inputs",
+	"schema_views",
 }
 
 // varying are the volatile functions that queries may call all the same: they
@@ -236,13 +235,21 @@ func (d *Database) missing(ctx context.Context, login readerLogin) ([]string, er
 		if err != nil {
 			return nil, err
 		}
-		for _, relation := range readable {
+		relations, err := d.relations(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, relation := range relations {
 			statements = append(statements,
 				fmt.Sprintf("GRANT SELECT ON %s TO %s", quote(login.schema, relation), quote(login.role)))
 		}
 		return append(statements,
 			fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", quote(login.schema), quote(login.role)),
 			fmt.Sprintf("GRANT CONNECT ON DATABASE %s TO %s", quote(login.database), quote(login.role))), nil
+	}
+	relations, err := d.relations(ctx)
+	if err != nil {
+		return nil, err
 	}
 	rows, err := d.pool.Query(ctx, `
 		SELECT format('GRANT SELECT ON %I.%I TO %I', $2::text, r.name, $1::text) FROM unnest($3::text[]) AS r (name)
@@ -253,11 +260,21 @@ func (d *Database) missing(ctx context.Context, login readerLogin) ([]string, er
 		UNION ALL
 		SELECT format('GRANT CONNECT ON DATABASE %I TO %I', $4::text, $1::text)
 		WHERE NOT has_database_privilege($1, $4, 'CONNECT')`,
-		login.role, login.schema, readable, login.database)
+		login.role, login.schema, relations, login.database)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// relations are the tables and views that queries of users may read.
+func (d *Database) relations(ctx context.Context) ([]string, error) {
+	rows, err := d.pool.Query(ctx, `SELECT name FROM schema_views ORDER BY ordinal`)
+	if err != nil {
+		return nil, err
+	}
+	views, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return slices.Concat(readable, views), err
 }
 
 // create returns the statements that make the login. They do not have its

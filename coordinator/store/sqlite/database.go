@@ -24,6 +24,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -173,7 +174,24 @@ func (d *Database) Name() string { return "SQLite file " + d.path }
 func (d *Database) Dialect() *database.Dialect { return &dialect }
 
 var dialect = database.Dialect{
-	Folder:      "sqlite",
+	Terms: database.Terms{
+		SQLite: true, WithoutRowid: " WITHOUT ROWID", Length: "length", Value: "v.value",
+		Members: map[string]string{
+			"text":    "CASE json_type(%[1]s, '$.%[2]s') WHEN 'text' THEN %[1]s ->> '$.%[2]s' END",
+			"number":  "CAST(%s ->> '$.%s' AS REAL)",
+			"integer": "%s ->> '$.%s'",
+			"without": "json_remove(%s, '$.%s')",
+		},
+		Aggregates: "CAST(p.metrics ->> '$.%s[%d]' AS REAL)",
+	},
+	Types: func(sql string) string {
+		return postgresType.ReplaceAllStringFunc(sql, func(found string) string {
+			if found[0] == '\'' || found[0] == '-' { // a text, a comment
+				return found
+			}
+			return types[found]
+		})
+	},
 	TableExists: `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1)`,
 	CreateMigrations: `CREATE TABLE IF NOT EXISTS schema_migrations (
     number     INTEGER PRIMARY KEY,
@@ -190,6 +208,16 @@ var dialect = database.Dialect{
 	},
 	FoldsColumns: true,
 }
+
+// types are those of SQLite by those of Postgres. It checks no foreign keys, and has no other collation.
+var types = map[string]string{
+	"bigint": "INTEGER", "integer": "INTEGER", "smallint": "INTEGER", "double precision": "REAL", "text": "TEXT",
+	"json": "TEXT", "timestamptz": "TEXT", "boolean": "BOOLEAN", "bytea": "BLOB", "bigint[]": "BLOB", "real[]": "BLOB",
+	" GENERATED ALWAYS AS IDENTITY": "", ` COLLATE "C"`: "",
+}
+
+var postgresType = regexp.MustCompile(`'[^']*'|--[^\n]*|\b(?:(?:bigint|real)\[\]|(?:bigint|integer|smallint|double precision|text|json|` +
+	`timestamptz|boolean|bytea)\b)| GENERATED ALWAYS AS IDENTITY| COLLATE "C"| +REFERENCES \w+`)
 
 // member reads a value with SQLite's JSON functions.
 func member(key string, objects []string) database.Member {

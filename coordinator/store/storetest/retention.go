@@ -47,7 +47,7 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 				t.Errorf("%s finds it", name)
 			}
 		}
-		for _, table := range []string{"trials", "outcomes", "scores", "metrics", "metric_names", "point_aggregates",
+		for _, table := range []string{"trials", "outcomes", "scores", "metric_values", "metric_names", "point_aggregates",
 			"groups",
 			"executions", "curve_arrays", "trial_refusals", "grids", "counters", "classes", "standings"} {
 			left := f.rows(`SELECT count(*) FROM ` + table)[0][0].(int64)

@@ -15,6 +15,7 @@ import (
 
 	"sweep/coordinator/store"
 	"sweep/sweep"
+	"sweep/sweep/paper"
 )
 
 // concurrent are the topics in which several do something at a time.
@@ -25,7 +26,7 @@ var concurrent = []string{"Requests", "Retention", "Concurrency", "SlowReaders",
 // quicker than the schema.
 func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing.T, address string) string) {
 	empty := address(t)
-	s, err := store.Open(context.Background(), empty)
+	s, err := store.Open(context.Background(), empty, paper.Views())
 	if err == nil {
 		err = s.Close()
 	}
@@ -104,10 +105,10 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 
 // openStore opens a store, by store.Open or store.Connect, and closes it when the
 // test ends.
-func openStore(t testing.TB, by func(ctx context.Context, address string) (sweep.Store, error),
+func openStore(t testing.TB, by func(ctx context.Context, address string, views ...string) (sweep.Store, error),
 	address string) sweep.Store {
 	t.Helper()
-	s, err := by(context.Background(), address)
+	s, err := by(context.Background(), address, paper.Views())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,6 +196,8 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 		},
 		`SELECT metric, n, mean FROM point_means WHERE sweep_name = 'views' AND metric = 'reward'`: {
 			{"reward", int64(1), 5.0}},
+		`SELECT sweep_id, metric, value FROM metrics WHERE trial_index = 19 OR trial_index = 6 AND metric = 'classes'
+			ORDER BY trial_index`: {{"s1", "classes", 4.0}, {"s1", "reward", 5.0}},
 		`SELECT seed FROM results WHERE trial_index = 19`: {{nil}},
 		`SELECT count(*) FROM curves`:                     {{int64(0)}},
 	} {
@@ -208,6 +210,7 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 			"kernel_level seconds flops " +
 			"weights_digest digest executions charged worker reused_from_sweep reused_from_index error queued_at " +
 			"started_at finished_at fingerprint seed",
+		"metrics": "sweep_id sweep_name trial_index metric value",
 		"best_trials": "sweep_id sweep_name trial_index score ties seed best_epoch parameter_count seconds kernel_level " +
 			"weights_digest parameters summary",
 		"point_means": "sweep_id sweep_name metric n mean sd smallest largest diverged grid_point",

@@ -1,4 +1,9 @@
--- The schema. sqlite/0001_schema.sql has the same tables, columns and views, in the same order, and says what differs.
+-- The tables, in the words of Postgres. For SQLite, package migrate writes its types in their place:
+--   * times are TEXT, UTC with microseconds ("2006-01-02T15:04:05.000000Z"), which sorts as time does;
+--   * arrays are BLOBs: steps as signed varints of their differences, values as little-endian single precision
+--     (sweep.EncodeSteps, sweep.EncodeValues); the view curves unfolds them;
+--   * JSON is TEXT; BOOLEAN is an integer 0 or 1;
+--   * there are no foreign keys, and no login of users' queries: they run on a connection that cannot write.
 --
 -- JSON columns are json, not jsonb: what was stored comes back text for text, numbers as they were written. The tables
 -- that are written with every trial and result have no foreign keys: the store writes them in the transaction that
@@ -21,8 +26,11 @@ CREATE TABLE cluster (
     led_since  timestamptz,
     expires_at timestamptz
 );
-INSERT INTO cluster (cluster_id, made_at, term, leader) VALUES (replace(gen_random_uuid()::text, '-', ''), now(), 0, '');
+INSERT INTO cluster (cluster_id, made_at, term, leader)
+VALUES ({{if .SQLite}}lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'){{else -}}
+    replace(gen_random_uuid()::text, '-', ''), now(){{end}}, 0, '');
 
+{{if .Postgres -}}
 -- The login by which users' queries run, in one row, which the store makes: see store/postgres/reader.go. Whoever may
 -- read it can be that login, which reads results and nothing else; the login itself may not.
 CREATE TABLE reader_login (
@@ -31,12 +39,13 @@ CREATE TABLE reader_login (
     password text    NOT NULL
 );
 
+{{end -}}
 -- Requests of submitters by the keys that they gave them, and the grid that came of each.
 CREATE TABLE requests (
     request_key text    PRIMARY KEY,
     sweep_no    bigint,
     ordinal     integer
-);
+){{.WithoutRowid}};
 
 -- Events that the database did not take, the newest of them; event is as it came, as JSON, cut at its limit.
 CREATE TABLE quarantine (
@@ -166,7 +175,7 @@ CREATE TABLE classes (
     error_index bigint  NOT NULL DEFAULT 0,
     unconfirmed bigint  NOT NULL DEFAULT 0,
     PRIMARY KEY (sweep_no, class_no)
-);
+){{.WithoutRowid}};
 
 -- How each worker fares with the trials of a class: whether it has completed one, how many have failed since, and the
 -- text of the last error without numbers and paths.
@@ -178,7 +187,7 @@ CREATE TABLE standings (
     failures  bigint  NOT NULL,
     cause     text    NOT NULL,
     PRIMARY KEY (sweep_no, class_no, worker)
-);
+){{.WithoutRowid}};
 
 -- By what the trials of a generation, those from first_index on, are stopped.
 CREATE TABLE stop_rules (
@@ -186,7 +195,7 @@ CREATE TABLE stop_rules (
     first_index bigint NOT NULL,
     rule        jsonb  NOT NULL,
     PRIMARY KEY (sweep_no, first_index)
-);
+){{.WithoutRowid}};
 
 
 -- Trials.
@@ -208,7 +217,7 @@ CREATE TABLE trials (
     sweep_no       bigint      NOT NULL,
     trial_index    bigint      NOT NULL,
     class_no       integer     NOT NULL DEFAULT 0,
-    state          text        NOT NULL CHECK (state IN
+    state          text        NOT NULL CONSTRAINT trials_state_check CHECK (state IN
         ('pending', 'queued', 'running', 'completed', 'failed', 'cancelled', 'stopped', 'skipped')),
     diverged       boolean     NOT NULL DEFAULT FALSE,
     unconfirmed    boolean     NOT NULL DEFAULT FALSE,
@@ -238,6 +247,7 @@ CREATE TABLE trials (
     UNIQUE (sweep_no, trial_index)
 );
 
+{{if .Postgres -}}
 -- A trial's row is written at least three times (pending, queued, ended): with room for that on its page, an update
 -- neither looks for another page nor logs the whole row.
 --
@@ -246,6 +256,7 @@ CREATE TABLE trials (
 -- table. With autovacuum_naptime at 10s instead of a minute the cost stays the same to the last trial of a large sweep.
 ALTER TABLE trials SET (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_cost_delay = 0);
+{{end -}}
 
 -- The next trials to queue; those to ask after; those with losses; those whose failure is unconfirmed; who reuses whose
 -- result.
@@ -284,7 +295,7 @@ CREATE TABLE stored_executions (
     stderr     text        NOT NULL,
     log_start  bigint      NOT NULL,
     PRIMARY KEY (trial_no, execution)
-);
+){{.WithoutRowid}};
 CREATE INDEX stored_executions_replaced ON stored_executions (trial_no) WHERE replaced AND NOT charged AND NOT forgotten;
 
 -- What workers said that they cannot run.
@@ -295,7 +306,7 @@ CREATE TABLE trial_refusals (
     refusals   integer     NOT NULL,
     refused_at timestamptz NOT NULL,
     PRIMARY KEY (trial_no, worker)
-);
+){{.WithoutRowid}};
 
 -- The values of the metric by which trials are stopped, at the positions at which they are compared. A trial that
 -- reuses a result has none: its source's are its own. Trials of W&B's hyperband have them while they run: bands has the
@@ -342,7 +353,7 @@ CREATE TABLE trial_notes (
     edit_no     bigint      NOT NULL,
     PRIMARY KEY (sweep_no, trial_index),
     UNIQUE (sweep_no, edit_no)
-);
+){{.WithoutRowid}};
 
 
 -- Results.
@@ -387,7 +398,7 @@ CREATE TABLE stored_inputs (
     name    text   NOT NULL,
     digest  text   NOT NULL,
     PRIMARY KEY (list_no, kind, name)
-);
+){{.WithoutRowid}};
 
 -- The lists of trials. A trial that reuses a result has none: its source's is its own.
 CREATE TABLE trial_inputs (
@@ -408,6 +419,7 @@ CREATE TABLE curve_arrays (
     PRIMARY KEY (trial_no, metric)
 );
 
+{{if .Postgres -}}
 -- Postgres' own compression takes 2.6 ms for a thousand steps, a hundred times as long as writing them: lz4 where the
 -- server has it, else none. Values in single precision hardly compress.
 ALTER TABLE curve_arrays ALTER COLUMN value_array SET STORAGE EXTERNAL;
@@ -419,6 +431,7 @@ EXCEPTION
         ALTER TABLE curve_arrays ALTER COLUMN step_array SET STORAGE EXTERNAL;
 END
 $$;
+{{end -}}
 
 -- The trials whose curves were removed (sweep prune --curves): no other sweep reuses their results.
 CREATE TABLE pruned_curves (
@@ -435,7 +448,7 @@ CREATE TABLE reproducibility_faults (
     found        text        NOT NULL,
     found_at     timestamptz NOT NULL,
     PRIMARY KEY (trial_no, execution)
-);
+){{.WithoutRowid}};
 
 -- The artifacts of trials: those that their sweeps asked for. The bytes are in the artifact store, at location; one
 -- that is not there has no location, and a problem. A trial that reuses a result has its source's. dropped is 1 for an
@@ -452,7 +465,7 @@ CREATE TABLE trial_artifacts (
     problem    text     NOT NULL,
     dropped    smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (trial_no, name)
-);
+){{.WithoutRowid}};
 -- Which bytes are still somebody's, when a sweep is deleted; and which are to be removed.
 CREATE INDEX trial_artifacts_location ON trial_artifacts (location COLLATE "C") WHERE location <> '';
 CREATE INDEX trial_artifacts_dropped ON trial_artifacts (dropped, trial_no) WHERE dropped > 0 AND location <> '';
@@ -467,14 +480,14 @@ CREATE TABLE kept_artifacts (
     trial_index bigint           NOT NULL,
     trial_no    bigint           NOT NULL,
     PRIMARY KEY (sweep_no, name, score, trial_index)
-);
+){{.WithoutRowid}};
 CREATE INDEX kept_artifacts_trial ON kept_artifacts (trial_no);
 
 
 -- What results are compared by, updated with each of them, so that no query reads all trials: see store/group.go. No
 -- table knows a metric or a parameter by its name, but the seed.
 
--- Every metric of a sweep has a number: those below 8 are columns of scores, further ones are rows of metrics. diverged
+-- Every metric of a sweep has a number: those below 8 are columns of scores, further ones are rows of metric_values. diverged
 -- is what a diverged trial counts as in the mean of its grid point; NULL if it does not count.
 CREATE TABLE metric_names (
     sweep_no  bigint           NOT NULL,
@@ -482,7 +495,7 @@ CREATE TABLE metric_names (
     metric_no bigint           NOT NULL,
     diverged  double precision,
     PRIMARY KEY (sweep_no, metric)
-);
+){{.WithoutRowid}};
 
 -- The first metrics of trials that have any.
 CREATE TABLE scores (
@@ -498,17 +511,17 @@ CREATE TABLE scores (
     metric6     double precision,
     metric7     double precision,
     PRIMARY KEY (sweep_no, trial_index)
-);
+){{.WithoutRowid}};
 
 -- The further metrics, a row a trial and metric: a list by one of them reads its rows alone. See store/metric.go.
-CREATE TABLE metrics (
+CREATE TABLE metric_values (
     sweep_no    bigint           NOT NULL,
     metric_no   bigint           NOT NULL,
     trial_index bigint           NOT NULL,
     trial_no    bigint           NOT NULL,
     value       double precision NOT NULL,
     PRIMARY KEY (sweep_no, metric_no, trial_index)
-);
+){{.WithoutRowid}};
 
 -- The grid points that have results; trial_no is one of their trials, score_mean the mean of the metric that the sweep
 -- selects by, diverged replicates included. metrics is JSON by metric, [n, mean, m2, smallest, largest] over the
@@ -524,7 +537,7 @@ CREATE TABLE point_aggregates (
     parameter_count bigint           NOT NULL,
     metrics         json             NOT NULL,
     PRIMARY KEY (sweep_no, point_key)
-);
+){{.WithoutRowid}};
 
 -- The groups whose trials are compared: the best trial, NULL if all diverged, and the best grid point; ties is how many
 -- others are exactly as good. Of those that tie the one with the smallest point_key is the best, and of its trials the
@@ -541,11 +554,19 @@ CREATE TABLE groups (
     best_point_score      double precision NOT NULL,
     best_point_ties       bigint           NOT NULL,
     PRIMARY KEY (sweep_no, group_key)
-);
+){{.WithoutRowid}};
+
+-- The views that there are, with the digests of their SQL: views.sql, and what package paper has.
+CREATE TABLE schema_views (
+    name    text    PRIMARY KEY,
+    ordinal integer NOT NULL,
+    digest  text    NOT NULL
+){{.WithoutRowid}};
 
 
--- Views, for users' queries: docs/reference/views.md.
+-- What views are written with.
 
+{{if .Postgres -}}
 -- Members of a JSON object, or NULL if it has no such member of that type.
 CREATE FUNCTION json_text(object json, name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -570,243 +591,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     FROM json_each(object) WITH ORDINALITY AS m (key, value, place)
     WHERE m.key <> name
 $$;
-
--- Every trial, with its result if it has one.
-CREATE VIEW results AS
-SELECT
-    s.sweep_id,
-    s.name AS sweep_name,
-    t.trial_index,
-    t.state,
-    t.diverged,
-    t.parameters,
-    o.summary,
-    o.best_epoch,
-    o.parameter_count,
-    o.kernel_level,
-    o.seconds,
-    o.flops,
-    o.weights_digest,
-    o.digest,
-    t.executions,
-    t.charged,
-    t.worker,
-    (SELECT r.sweep_id FROM trials AS f JOIN sweeps AS r USING (sweep_no) WHERE f.trial_no = t.source_no) AS reused_from_sweep,
-    (SELECT f.trial_index FROM trials AS f WHERE f.trial_no = t.source_no) AS reused_from_index,
-    o.error,
-    t.queued_at,
-    t.started_at,
-    t.finished_at,
-    t.fingerprint,
-    t.seed
-FROM trials AS t
-JOIN sweeps AS s USING (sweep_no)
-LEFT JOIN outcomes AS o USING (trial_no)
-WHERE s.deleted_at IS NULL;
-
--- A row a point. A trial that reuses a result shows its source's curves.
-CREATE VIEW curves AS
-SELECT s.sweep_id, t.trial_index, c.metric, p.step, nullif(p.value, 'NaN')::double precision AS value
-FROM trials AS t
-JOIN sweeps AS s USING (sweep_no)
-JOIN curve_arrays AS c ON c.trial_no = coalesce(t.source_no, t.trial_no)
-JOIN curve_arrays AS f ON f.trial_no = c.trial_no
-    AND f.ordinal = CASE WHEN cardinality(c.step_array) = 0 AND cardinality(c.value_array) > 0 THEN 0 ELSE c.ordinal END
-CROSS JOIN LATERAL unnest(f.step_array, c.value_array) AS p (step, value);
-
--- The sweeps (trial_index is NULL) and trials that have a name, a group, notes or tags.
-CREATE VIEW notes AS
-SELECT s.sweep_id, s.name AS sweep_name, CAST(NULL AS bigint) AS trial_index, CAST(NULL AS text) AS run_name,
-    CAST(NULL AS text) AS run_group, s.notes, s.tags, nullif(s.edited_by, '') AS edited_by, s.edited_at
-FROM sweeps AS s
-WHERE s.deleted_at IS NULL AND (s.notes <> '' OR s.tags <> '' OR s.edited_at IS NOT NULL)
-UNION ALL
-SELECT s.sweep_id, s.name, t.trial_index, nullif(o.run_name, ''), nullif(o.run_group, ''), coalesce(n.notes, o.notes, ''),
-    coalesce(n.tags, o.tags, ''), n.edited_by, n.edited_at
-FROM trials AS t
-JOIN sweeps AS s USING (sweep_no)
-LEFT JOIN outcomes AS o USING (trial_no)
-LEFT JOIN trial_notes AS n ON n.sweep_no = t.sweep_no AND n.trial_index = t.trial_index
-WHERE s.deleted_at IS NULL
-    AND (n.sweep_no IS NOT NULL OR o.run_name <> '' OR o.run_group <> '' OR o.notes <> '' OR o.tags <> '');
-
-CREATE VIEW refusals AS
-SELECT s.sweep_id, t.trial_index, r.worker, r.reason, r.refusals, r.refused_at
-FROM trial_refusals AS r
-JOIN trials AS t USING (trial_no)
-JOIN sweeps AS s USING (sweep_no);
-
--- All executions. One that left nothing but the result of a completed trial is told by the trial's row alone; whether
--- anything else ran in its worker is unknown then, so alone is NULL.
-CREATE VIEW executions AS
-SELECT t.trial_no, t.execution, t.worker, t.started_at, t.finished_at AS ended_at, 'result'::text AS outcome,
-    FALSE AS charged, FALSE AS forgotten, FALSE AS replaced, NULL::boolean AS alone, 0::bigint AS checkpoint, ''::text AS reason,
-    ''::text AS note, ''::text AS stderr, 0::bigint AS log_start
-FROM trials AS t
-WHERE t.state = 'completed' AND t.execution <> '' AND NOT EXISTS (
-    SELECT 1 FROM stored_executions AS e WHERE e.trial_no = t.trial_no AND e.execution = t.execution)
-UNION ALL
-SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.replaced,
-    e.alone, e.checkpoint, e.reason, e.note, e.stderr, e.log_start
-FROM stored_executions AS e;
-
--- Executions whose workers vanished while they ran.
-CREATE VIEW losses AS
-SELECT s.sweep_id, t.trial_index, t.state, t.losses,
-    (SELECT g.losses FROM grids AS g WHERE g.sweep_no = t.sweep_no AND g.first_index <= t.trial_index
-        ORDER BY g.ordinal DESC LIMIT 1) AS limit_losses,
-    e.execution, e.worker, e.started_at, e.ended_at AS lost_at
-FROM trials AS t
-JOIN sweeps AS s USING (sweep_no)
-JOIN stored_executions AS e USING (trial_no)
-WHERE t.losses > 0 AND e.outcome = 'lost' AND e.charged AND NOT e.forgotten;
-
-CREATE VIEW artifacts AS
-SELECT s.sweep_id, t.trial_index, a.name, a.media_type, a.size, a.digest, a.store, a.problem
-FROM trials AS t
-JOIN sweeps AS s USING (sweep_no)
-JOIN trial_artifacts AS a ON a.trial_no = coalesce(t.source_no, t.trial_no);
-
--- What the programs of trials have read. A trial that reuses a result shows its source's.
-CREATE VIEW inputs AS
-SELECT s.sweep_id, t.trial_index, i.kind, i.name, i.digest
-FROM trials AS t
-JOIN sweeps AS s USING (sweep_no)
-JOIN trial_inputs AS n ON n.trial_no = coalesce(t.source_no, t.trial_no)
-JOIN stored_inputs AS i ON i.list_no = n.list_no
-WHERE s.deleted_at IS NULL;
-
--- Per sweep and group: the best of the completed trials that did not diverge, with the value of the metric of the
--- sweep's select, and how many others are exactly as good.
-CREATE VIEW best_trials AS
-SELECT
-    s.sweep_id, s.name AS sweep_name, t.trial_index, k.best_trial_score AS score, k.best_trial_ties AS ties, t.seed,
-    o.best_epoch, o.parameter_count, o.seconds, o.kernel_level, o.weights_digest, t.parameters, o.summary
-FROM groups AS k
-JOIN sweeps AS s USING (sweep_no)
-JOIN trials AS t ON t.trial_no = k.best_trial_no
-JOIN outcomes AS o ON o.trial_no = k.best_trial_no
-WHERE s.deleted_at IS NULL;
-
--- A row for each grid point and metric: the mean over the point's completed trials, their sample standard deviation,
--- and the smallest and largest value. Trials that diverged are excluded and counted separately. A trial that the sweep
--- has twice counts once.
-CREATE VIEW point_means AS
-SELECT
-    m.sweep_id, m.sweep_name, m.metric, m.n, m.mean, m.sd, m.smallest, m.largest,
-    coalesce(a.diverged, 0) AS diverged, json_without(f.parameters, 'seed') AS grid_point
-FROM (
-    SELECT
-        t.sweep_no, s.sweep_id, s.name AS sweep_name, t.point_key, v.key AS metric, min(t.trial_no) AS trial_no,
-        count(v.value) AS n, avg(v.value::double precision) AS mean, stddev_samp(v.value::double precision) AS sd,
-        min(v.value::double precision) AS smallest, max(v.value::double precision) AS largest
-    FROM sweeps AS s
-    JOIN trials AS t USING (sweep_no)
-    JOIN outcomes AS o USING (trial_no)
-    CROSS JOIN LATERAL json_each_text(o.summary) AS v
-    WHERE s.deleted_at IS NULL AND t.state = 'completed' AND NOT t.diverged
-        AND NOT EXISTS (SELECT 1 FROM trials AS e WHERE e.trial_no = t.source_no AND e.sweep_no = t.sweep_no)
-        AND NOT EXISTS (SELECT 1 FROM trials AS e
-            WHERE e.source_no = t.source_no AND e.sweep_no = t.sweep_no AND e.trial_no < t.trial_no)
-    GROUP BY t.sweep_no, s.sweep_id, s.name, t.point_key, v.key
-) AS m
-JOIN trials AS f USING (trial_no)
-LEFT JOIN point_aggregates AS a ON a.sweep_no = m.sweep_no AND a.point_key = m.point_key;
-
--- What the papers' tables are made of: both selections per sweep and group, by the sweep's select:
---   mean    the grid point (the parameters without the seed) that is best by the metric averaged over its replicates:
---           mean and sample standard deviation of their test accuracies;
---   single  the one best trial.
--- A diverged replicate counts as what its trainer says of the metric, and as the worst where trials are compared by
--- another one, so that a grid point does not become the best by the replicates that it lost; alone it is never selected
--- as single. Grid points with fewer replicates than the fullest of their group are not finished, and left out. ties is
--- how many others of the group are exactly as good.
-CREATE VIEW accuracy_table AS
-SELECT
-    sweep_id, sweep_name, json_text(parameters, 'dataset') AS dataset, json_text(parameters, 'model') AS model,
-    'mean' AS selection, replicates, diverged,
-    CASE WHEN loss_lost = 0 THEN loss WHEN loss_n = 0 THEN loss_diverged
-        ELSE loss + (loss_diverged - loss) * loss_lost / (loss_n + loss_lost) END AS validation_loss,
-    CASE WHEN accuracy_lost = 0 THEN accuracy WHEN accuracy_n = 0 THEN accuracy_diverged
-        ELSE accuracy + (accuracy_diverged - accuracy) * accuracy_lost / (accuracy_n + accuracy_lost) END AS test_accuracy,
-    CASE WHEN accuracy_n + accuracy_lost > 1 THEN sqrt((coalesce(m2, 0) + CASE WHEN accuracy_n > 0 AND accuracy_lost > 0
-        THEN (accuracy_diverged - accuracy) * (accuracy_diverged - accuracy) * accuracy_n * accuracy_lost
-            / (accuracy_n + accuracy_lost) ELSE 0 END) / (accuracy_n + accuracy_lost - 1)) END AS test_accuracy_sd,
-    parameter_count,
-    json_integer(summary, 'train_size') AS train_size,
-    json_integer(summary, 'test_size') AS test_size,
-    json_integer(summary, 'length') AS length,
-    json_integer(summary, 'classes') AS classes,
-    json_integer(summary, 'depth') AS depth,
-    NULL::bigint AS trial_index, json_without(parameters, 'seed') AS grid_point, ties
-FROM (
-    SELECT g.*,
-        CASE WHEN loss_diverged IS NULL THEN 0 ELSE diverged END AS loss_lost,
-        CASE WHEN accuracy_diverged IS NULL THEN 0 ELSE diverged END AS accuracy_lost
-    FROM (
-        SELECT
-            s.sweep_id, s.name AS sweep_name, t.parameters, o.summary, p.replicates, p.diverged, p.parameter_count,
-            k.best_point_ties AS ties,
-            coalesce((p.metrics -> 'validation_loss' ->> 0)::double precision, 0) AS loss_n,
-            (p.metrics -> 'validation_loss' ->> 1)::double precision AS loss,
-            coalesce((p.metrics -> 'test_accuracy' ->> 0)::double precision, 0) AS accuracy_n,
-            (p.metrics -> 'test_accuracy' ->> 1)::double precision AS accuracy,
-            (p.metrics -> 'test_accuracy' ->> 2)::double precision AS m2,
-            (SELECT n.diverged FROM metric_names AS n WHERE n.sweep_no = k.sweep_no AND n.metric = 'validation_loss')
-                AS loss_diverged,
-            (SELECT n.diverged FROM metric_names AS n WHERE n.sweep_no = k.sweep_no AND n.metric = 'test_accuracy')
-                AS accuracy_diverged
-        FROM groups AS k
-        JOIN sweeps AS s USING (sweep_no)
-        JOIN point_aggregates AS p ON p.sweep_no = k.sweep_no AND p.point_key = k.best_point_key
-        JOIN trials AS t ON t.trial_no = p.trial_no
-        JOIN outcomes AS o ON o.trial_no = p.trial_no
-        WHERE s.deleted_at IS NULL
-    ) AS g
-) AS h
-UNION ALL
-SELECT
-    sweep_id, sweep_name, json_text(parameters, 'dataset'), json_text(parameters, 'model'), 'single', 1, 0,
-    json_number(summary, 'validation_loss'),
-    json_number(summary, 'test_accuracy'),
-    NULL,
-    parameter_count,
-    json_integer(summary, 'train_size'),
-    json_integer(summary, 'test_size'),
-    json_integer(summary, 'length'),
-    json_integer(summary, 'classes'),
-    json_integer(summary, 'depth'),
-    trial_index, json_without(parameters, 'seed'), ties
-FROM best_trials;
-
--- Table 4 and Table 2 of the paper: the data sets of the UCR archive, by their names of 2018 or 2015, and MNIST. Those
--- of other tasks are in accuracy_table alone.
-CREATE VIEW ucr_table AS
-SELECT * FROM accuracy_table WHERE lower(replace(replace(replace(dataset, ' ', ''), '_', ''), '-', '')) IN (
-    '50words', 'acsf1', 'adiac', 'allgesturewiimotex', 'allgesturewiimotey', 'allgesturewiimotez', 'arrowhead', 'beef',
-    'beetlefly', 'birdchicken', 'bme', 'car', 'cbf', 'chinatown', 'chlorineconcentration', 'cincecgtorso', 'coffee',
-    'computers', 'cricketx', 'crickety', 'cricketz', 'crop', 'diatomsizereduction', 'distalphalanxoutlineagegroup',
-    'distalphalanxoutlinecorrect', 'distalphalanxtw', 'dodgerloopday', 'dodgerloopgame', 'dodgerloopweekend',
-    'earthquakes', 'ecg200', 'ecg5000', 'ecgfivedays', 'electricdevices', 'eoghorizontalsignal', 'eogverticalsignal',
-    'ethanollevel', 'faceall', 'facefour', 'facesucr', 'fiftywords', 'fish', 'forda', 'fordb', 'freezerregulartrain',
-    'freezersmalltrain', 'fungi', 'generatedcbf', 'gesturemidaird1', 'gesturemidaird2', 'gesturemidaird3',
-    'gesturepebblez1', 'gesturepebblez2', 'gunpoint', 'gunpointagespan', 'gunpointmaleversusfemale',
-    'gunpointoldversusyoung', 'ham', 'handoutlines', 'haptics', 'herring', 'housetwenty', 'inlineskate',
-    'insectepgregulartrain', 'insectepgsmalltrain', 'insectwingbeatsound', 'italypowerdemand', 'largekitchenappliances',
-    'lighting2', 'lighting7', 'lightning2', 'lightning7', 'mallat', 'meat', 'medicalimages', 'melbournepedestrian',
-    'middlephalanxoutlineagegroup', 'middlephalanxoutlinecorrect', 'middlephalanxtw', 'mixedshapes',
-    'mixedshapesregulartrain', 'mixedshapessmalltrain', 'motestrain', 'noninvasivefatalecgthorax1',
-    'noninvasivefatalecgthorax2', 'noninvasivefetalecgthorax1', 'noninvasivefetalecgthorax2', 'oliveoil', 'osuleaf',
-    'phalangesoutlinescorrect', 'phoneme', 'pickupgesturewiimotez', 'pigairwaypressure', 'pigartpressure', 'pigcvp',
-    'plaid', 'plane', 'powercons', 'proximalphalanxoutlineagegroup', 'proximalphalanxoutlinecorrect', 'proximalphalanxtw',
-    'refrigerationdevices', 'rock', 'screentype', 'semghandgenderch2', 'semghandmovementch2', 'semghandsubjectch2',
-    'shakegesturewiimotez', 'shapeletsim', 'shapesall', 'smallkitchenappliances', 'smoothsubspace',
-    'sonyaiborobotsurface', 'sonyaiborobotsurface1', 'sonyaiborobotsurface2', 'sonyaiborobotsurfaceii', 'starlightcurves',
-    'strawberry', 'swedishleaf', 'symbols', 'syntheticcontrol', 'toesegmentation1', 'toesegmentation2', 'trace',
-    'twoleadecg', 'twopatterns', 'umd', 'uwavegesturelibraryall', 'uwavegesturelibraryx', 'uwavegesturelibraryy',
-    'uwavegesturelibraryz', 'wafer', 'wine', 'wordssynonyms', 'wordsynonyms', 'worms', 'wormstwoclass', 'yoga'
-);
-
-CREATE VIEW mnist_table AS
-SELECT * FROM accuracy_table
-WHERE lower(replace(replace(replace(dataset, ' ', ''), '_', ''), '-', '')) IN ('mnist', 'permutedmnist');
+{{- else -}}
+-- curve_points(step_array, value_array) has a row for each point of the two arrays: a virtual table that the program
+-- registers on its own connections (coordinator/store/sqlite). Other programs can read every view but curves.
+CREATE VIRTUAL TABLE curve_points USING curve_points;
+{{- end}}
