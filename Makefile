@@ -34,10 +34,12 @@ race_flags = $(foreach package,$(uninstrumented),-gcflags=$(package)=-race=false
 # tests in which the race detector has nothing to find, or nothing that it does not see
 # in another; "make test" has all of them, and vets. A process with the race detector would
 # wait for a second at its end for what other goroutines still report.
-# PACKAGES names some of them, as CI does.
+# PACKAGES names some of them, as CI does. The race detector needs cgo; what tests build they build as everything
+# else was built.
 race:
 	./.ci/install
-	packages="$${PACKAGES:-$$(.ci/concurrent)}" && GORACE=atexit_sleep_ms=50 $(GO) test -race $(race_flags) -vet=off -short -timeout 60m -parallel 4 $$packages
+	packages="$${PACKAGES:-$$(.ci/concurrent)}" cgo="$$($(GO) env CGO_ENABLED)" && \
+	  CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(GO) test -exec "env CGO_ENABLED=$$cgo" -race $(race_flags) -vet=off -short -timeout 60m -parallel 4 $$packages
 
 # "make test" tries each promise once. CHAOS names the seeds that choose what breaks when.
 CHAOS ?= 1-10

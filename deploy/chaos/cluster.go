@@ -36,7 +36,7 @@ func findPrograms(ctx context.Context, dir string, o options) (p programs, err e
 			return filepath.Abs(named)
 		}
 		path := filepath.Join(dir, name)
-		out, err := exec.CommandContext(ctx, "go", "build", "-o", path, pkg).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", path, pkg).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 		}
