@@ -276,7 +276,26 @@ func (p *plan) checkStart() error {
 	if err != nil {
 		return err
 	}
-	return script.CheckStart(p.submission.Spec.Script, point)
+	program := p.submission.Spec.Script
+	if err := script.CheckStart(program, point); err != nil {
+		return err
+	}
+	for _, axis := range p.submission.Spec.Axes {
+		for _, parameter := range axis.Parameters {
+			for _, value := range parameter.Values.List {
+				if text, ok := value.(string); ok && len(text) > script.LongestWord/2 { // few are, and escapes make them longer
+					point[parameter.Name] = value
+					if err := script.CheckStart(program, point); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	if note := script.Ignores(program); note != "" && p.grid.Count() > 1 {
+		p.notes = append(p.notes, note)
+	}
+	return nil
 }
 
 // keepsCheckpoint returns an error if a trial cannot leave the checkpoint that the file asks for.

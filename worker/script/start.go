@@ -2,6 +2,7 @@ package script
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -95,7 +96,11 @@ func kindOf(path string) (kind, runner string, err error) {
 	}
 }
 
-// CheckStart returns a *sweep.DataError if a program's command begins with what cannot be started on this machine.
+// LongestWord bounds a word of a command: Linux takes no longer one (MAX_ARG_STRLEN, with its final zero byte).
+const LongestWord = 128<<10 - 1
+
+// CheckStart returns a *sweep.DataError if a program's command begins with what cannot be started on this machine, or
+// has a word that is too long for a program's argument.
 func CheckStart(s *sweep.Script, given sweep.Parameters) error {
 	line := commandLine{script: s, environment: os.LookupEnv, jsonFile: func(string) (string, error) { return "", nil }}
 	var err error
@@ -105,6 +110,14 @@ func CheckStart(s *sweep.Script, given sweep.Parameters) error {
 	argv, _, err := line.expand()
 	if err != nil {
 		return &sweep.DataError{Err: fmt.Errorf("program %s: %w", nameOf(s), err)}
+	}
+	for _, word := range argv {
+		if len(word) > LongestWord {
+			name, _, _ := strings.Cut(word[:256], "=")
+			return &sweep.DataError{Err: fmt.Errorf("the argument %s… has %d bytes, and a program takes at most %d in "+
+				"one: have the program read the file SWEEP_PARAMETERS, or write ${args_json_file} in place of ${args}",
+				shortened(name), len(word), LongestWord)}
+		}
 	}
 	if filepath.Base(argv[0]) == "env" && len(argv) > 1 {
 		if argv = argv[1:]; argv[0] == "" || argv[0][0] == '-' || strings.Contains(argv[0], "=") {
@@ -126,4 +139,60 @@ func CheckStart(s *sweep.Script, given sweep.Parameters) error {
 		err = errors.New("there is no such file")
 	}
 	return &sweep.DataError{Err: fmt.Errorf("the command cannot start: its first word is %s: %w", argv[0], err)}
+}
+
+// shortened is the beginning of a long text.
+func shortened(text string) string { return text[:min(len(text), 40)] }
+
+// reads are what the source of a program has that reads its parameters without arguments.
+var reads = []string{"wandb", "sweep", "WANDB_", "SWEEP_"}
+
+// Ignores returns a note if all trials of a program may be alike: its command has no parameters, and no source beside
+// it in its language names what reads them; else "".
+func Ignores(s *sweep.Script) string {
+	if slices.ContainsFunc(s.Command, func(word string) bool { return strings.HasPrefix(word, "${args") }) {
+		return ""
+	}
+	program := ""
+	for _, word := range append([]string{s.Program}, s.Command...) {
+		path := word
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.Directory, path)
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !isSource(path) {
+			continue
+		}
+		program = cmp.Or(program, word)
+		if !silent(path) {
+			return ""
+		}
+		beside, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"+filepath.Ext(path)))
+		const most = 1000
+		if err != nil || len(beside) > most {
+			return ""
+		}
+		for _, other := range beside {
+			if !silent(other) {
+				return ""
+			}
+		}
+	}
+	if program == "" {
+		return ""
+	}
+	return fmt.Sprintf("the command has no parameters, and neither %s nor the files beside it name wandb, sweep or "+
+		"SWEEP_PARAMETERS: all trials may be alike; add \"${args}\" to command", program)
+}
+
+// silent reports whether a source names nothing that reads parameters.
+func silent(path string) bool {
+	const most = 1 << 20
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > most {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	return err == nil && !slices.ContainsFunc(reads, func(name string) bool {
+		return strings.Contains(string(text), name)
+	})
 }

@@ -3,7 +3,9 @@ package script
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +71,45 @@ func TestCheckStart(t *testing.T) {
 		err := CheckStart(s, sweep.Parameters{"x": int64(1)})
 		if problem == "" && err != nil || problem != "" && (err == nil || !strings.Contains(err.Error(), problem)) {
 			t.Errorf("%s: %v, want %q", command, err, problem)
+		}
+	}
+}
+
+// A value that is too long for an argument is refused before a trial.
+func TestLongestWord(t *testing.T) {
+	for size, fits := range map[int]bool{LongestWord - len("--x="): true, LongestWord - len("--x=") + 1: false} {
+		s := &sweep.Script{Command: []string{"echo", "${args}"}, Directory: t.TempDir()}
+		given := sweep.Parameters{"x": strings.Repeat("a", size)}
+		err := CheckStart(s, given)
+		if fits != (err == nil) || err != nil && !strings.Contains(err.Error(), "argument --x… has 131072 bytes") {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if got := exec.Command("echo", "--x="+given["x"].(string)).Run(); runtime.GOOS == "linux" && (got == nil) != fits {
+			t.Errorf("Linux takes %d bytes otherwise: %v", size, got)
+		}
+	}
+}
+
+// A program whose command has no parameters, and that reads them in no other way, is told of.
+func TestIgnores(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"plain.py": "print(1)", "a/uses.py": "import wandb", "b/main.py": "import own",
+		"b/own.py": "os.environ['SWEEP_PARAMETERS']", "c/run.sh": "echo 1"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for command, note := range map[string]string{
+		"python3 plain.py": "neither plain.py nor", "sh c/run.sh": "neither c/run.sh nor", "python3 a/uses.py": "",
+		"python3 b/main.py": "", "python3 plain.py ${args}": "", "python3 -m plain": "", "python3 none.py": "",
+	} {
+		got := Ignores(&sweep.Script{Command: strings.Fields(command), Directory: dir})
+		if (got == "") != (note == "") || !strings.Contains(got, note) {
+			t.Errorf("%s: %q, want %q", command, got, note)
 		}
 	}
 }
