@@ -392,6 +392,7 @@ func TestClusterCommands(t *testing.T) {
 		{args: []string{"retry", "failing"}, stdout: []string{"retrying 1 trial"}},
 		{args: []string{"watch", "failing"}, code: exitTrials},
 		{args: []string{"submit", endless}},
+		{args: []string{"priority", "endless", "-7"}, stdout: []string{"priority -7"}},
 		{args: []string{"priority", "endless", "7"}, stdout: []string{"priority 7"}},
 		{args: []string{"pause", "endless"}, stdout: []string{"is paused"}},
 		{args: []string{"status", "endless"}, stdout: []string{"paused"}},

@@ -108,7 +108,7 @@ Sweeps that an agent submitted within one session share their budget.`,
 func newPriority(s *settings) *cobra.Command {
 	return sweepCommand(s, "priority SWEEP NUMBER", "Change a sweep's priority",
 		"Trials of sweeps with a larger number start first, including those that already wait.",
-		"  sweep priority latest 10\n  sweep priority ucr 0",
+		"  sweep priority latest 10\n  sweep priority ucr -1",
 		func(cmd *cobra.Command, t target, id string, args []string) (string, error) {
 			priority, err := strconv.Atoi(args[0])
 			if err != nil {

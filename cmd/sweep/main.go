@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -44,7 +46,7 @@ func main() {
 // process around it, which is what tests call.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(negativeLast(root, args))
 	root.SetIn(stdin)
 	out, errOut := &visible{out: stdout}, &visible{out: stderr}
 	defer out.flush()
@@ -62,6 +64,18 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintln(errOut, "sweep:", err)
 	}
 	return exitCode(err)
+}
+
+var negative = regexp.MustCompile(`^-[0-9]+$`)
+
+// negativeLast puts a negative priority behind the flags and "--": it would be taken for a flag.
+func negativeLast(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	i := slices.IndexFunc(args, negative.MatchString)
+	if err != nil || cmd.Name() != "priority" || i < 0 || slices.Contains(args, "--") {
+		return args
+	}
+	return append(slices.Delete(slices.Clone(args), i, i+1), "--", args[i])
 }
 
 // run runs a command, whose panic is its error.
