@@ -126,7 +126,7 @@ func expected() (list []string) {
 // if the coordinator ends in between, and if a trial is run again.
 func TestMedianStops(t *testing.T) {
 	want := ""
-	for _, kind := range []string{"SQLite, 1", "SQLite, 4", "SQLite, 16", "Postgres, 4"} {
+	for _, kind := range kinds() {
 		var b *bench
 		var slots int
 		database := kind[:strings.Index(kind, ",")]
