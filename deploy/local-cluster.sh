@@ -8,7 +8,7 @@
 #
 # SWEEP_DATA names the directory of the data sets, SLOTS the slots of a worker,
 # PORT the first of six ports (default 4222): NATS, Postgres, and the health of
-# the coordinators and the workers.
+# the coordinators and the workers. SWEEP names the program; by default it is built.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "${1:-.cluster}"
@@ -31,8 +31,13 @@ if [ "$(id -u)" = 0 ]; then
   as=(setpriv --reuid="$user" --regid="$(id -gn "$user")" --clear-groups)
 fi
 
-echo "building the program" >&2
-(cd "$root" && go build -o "$dir/sweep" ./cmd/sweep)
+rm -f "$dir/sweep" # go build would write into what a link names
+if [ -n "${SWEEP:-}" ]; then
+  ln -s "$(realpath "$SWEEP")" "$dir/sweep"
+else
+  echo "building the program" >&2
+  (cd "$root" && go build -o "$dir/sweep" ./cmd/sweep)
+fi
 
 # The database's files are its user's alone; a short socket path has no limits to meet.
 database=$dir/postgres

@@ -33,9 +33,19 @@ type localCluster struct {
 // the coordinators and workers.
 const localPorts = 6
 
-// startLocalCluster starts the script and waits until its cluster is up.
+// builtAnew has the script build the program, as it does by default; the linker is spared the tables for debuggers.
+func builtAnew() []string {
+	return []string{"SWEEP=", "GOFLAGS=" + os.Getenv("GOFLAGS") + " -ldflags=-s"}
+}
+
+// startLocalCluster starts the script and waits until its cluster is up. The test binary is its program, unless
+// settings say otherwise.
 func startLocalCluster(t *testing.T, dir string, port int, settings ...string) *localCluster {
 	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	script, err := filepath.Abs("../../deploy/local-cluster.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +55,8 @@ func startLocalCluster(t *testing.T, dir string, port int, settings ...string) *
 		t.Fatal(err)
 	}
 	l := &localCluster{t: t, cmd: exec.Command(script, dir), dir: dir, port: port}
-	l.cmd.Env = append(append(l.cmd.Environ(), "PORT="+strconv.Itoa(port), "SWEEP_DATA="+dir), settings...)
+	l.cmd.Env = append(append(l.cmd.Environ(), "PORT="+strconv.Itoa(port), "SWEEP_DATA="+dir, "SWEEP="+self,
+		asProgram+"=1"), settings...)
 	log, err := os.CreateTemp(t.TempDir(), "script")
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +77,7 @@ func startLocalCluster(t *testing.T, dir string, port int, settings ...string) *
 		}
 		_ = log.Close()
 	})
+	await(t, "the program", func() bool { _, err := os.Stat(filepath.Join(dir, "sweep")); return err == nil })
 	await(t, "the cluster", func() bool {
 		return get(l.address(5), "/readyz") == "ok\n" && (leads(l.address(2)) || leads(l.address(3)))
 	})
@@ -96,7 +108,8 @@ func (l *localCluster) process(part string) int {
 }
 
 // The script brings a cluster up and takes all of it down again, starts a part
-// again that ended, and finds what it had when it is started once more.
+// again that ended, and finds what it had when it is started once more. It builds the
+// program or takes one that is there.
 func TestLocalClusterScript(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
@@ -104,7 +117,11 @@ func TestLocalClusterScript(t *testing.T) {
 	file := write(t, t.TempDir(), "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: "+
 		"generated-cbf}\n  epochs: {value: 4}\n")
 	for round, want := range []string{"3 completed (0 reused", "3 completed (3 reused"} {
-		l := startLocalCluster(t, dir, port)
+		var settings []string
+		if round == 0 {
+			settings = builtAnew()
+		}
+		l := startLocalCluster(t, dir, port, settings...)
 		if text, err := l.run("submit", file, "--watch"); err != nil || !strings.Contains(text, want) {
 			t.Errorf("round %d: %v: %s", round, err, text)
 		}
@@ -157,17 +174,17 @@ func TestLocalClusterScript(t *testing.T) {
 func TestKilledLeaderIsReplaced(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
-	kills, results, limit := 1, 300, time.Duration(0)
+	kills, results, limit, milliseconds := 1, 300, time.Duration(0), 20
 	if text := os.Getenv("SWEEP_TEST_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
-		results, limit = 1000, 5*time.Second
+		results, limit, milliseconds = 1000, 5*time.Second, 3
 	}
 	l := startLocalCluster(t, t.TempDir(), freePorts(t, localPorts), "SLOTS=4")
-	file := write(t, t.TempDir(), "many.yaml", "name: many\ntrainer: noop\nparameters:\n  milliseconds: {value: 3}\n "+
-		" x: {min: 1, max: 1000000}\n")
+	file := write(t, t.TempDir(), "many.yaml", fmt.Sprintf("name: many\ntrainer: noop\nparameters:\n  "+
+		"milliseconds: {value: %d}\n  x: {min: 1, max: 1000000}\n", milliseconds))
 	if text, err := l.run("submit", file); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
