@@ -367,8 +367,8 @@ func TestClusterCommands(t *testing.T) {
 		"parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")
 	failing := write(t, dir, "failing.yaml", "name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  "+
 		"epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")
-	endless := write(t, dir, "endless.yaml", "name: endless\nreplicates: 1000\nparameters:\n  dataset: {value: "+
-		"generated-cbf}\n  epochs: {value: 100000}\n")
+	endless := write(t, dir, "endless.yaml", "name: endless\ntrainer: noop\nreplicates: 1000\nparameters:\n  "+
+		"milliseconds: {value: 3600000}\n")
 	check(t, c.output, []line{
 		{args: []string{"status"}, stdout: []string{"no sweeps yet"}},
 		{args: []string{"submit", refused}, code: exitUsage, stderr: []string{refused + ":3:"}},

@@ -28,7 +28,7 @@ early_terminate: {type: median, startup_trials: 3}
 metric: {name: accuracy, goal: maximize}
 batch: 4
 parameters:
-  level: {values: [0.5, 0.25, 0.75, 0.125, 0.625, 0.375, 0.875, 0.3125, 0.6875, 0.1875, 0.5625, 0.4375]}
+  level: {values: [0.5, 0.25, 0.75, 0.125, 0.625, 0.1875, 0.875, 0.3125]}
 `,
 	"train.py": `
 import time, wandb

@@ -18,17 +18,25 @@ import (
 // not come within it does not come.
 const Patience = 5 * time.Minute
 
-// Until returns as soon as a condition holds.
+// Until returns soon after a condition holds.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)
-	for pause := time.Millisecond; !holds(); pause = min(2*pause, 20*time.Millisecond) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		began := time.Now()
+		if holds() {
+			return
+		}
 		if time.Now().After(deadline) {
 			Fail(t, what)
 		}
-		time.Sleep(pause)
+		time.Sleep(Pause(time.Since(began), pause))
 	}
 }
+
+// Pause is how long to wait before a condition is checked again, at least some time: twice as long as its check took,
+// which may have started a process. A test that waits leaves the processor to what it waits for.
+func Pause(took, least time.Duration) time.Duration { return max(least, min(2*took, time.Second)) }
 
 // Receive returns the next value of a channel, or the zero value if it is closed.
 func Receive[T any](t testing.TB, what string, from <-chan T) (value T) {
