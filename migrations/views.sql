@@ -1,7 +1,7 @@
 -- Views for users' queries, in the words of Postgres: docs/reference/views.md. A leader makes them, again when they
 -- change. Package migrate writes them for SQLite.
 
--- Every trial, with its result if it has one.
+-- Every trial, with its result if it has one. What is not known of a result is stored as 0, and is NULL.
 CREATE VIEW results AS
 SELECT
     s.sweep_id,
@@ -11,11 +11,11 @@ SELECT
     t.diverged,
     t.parameters,
     o.summary,
-    o.best_epoch,
-    o.parameter_count,
+    nullif(o.best_epoch, 0) AS best_epoch,
+    nullif(o.parameter_count, 0) AS parameter_count,
     o.kernel_level,
-    o.seconds,
-    o.flops,
+    nullif(o.seconds, 0) AS seconds,
+    nullif(o.flops, 0) AS flops,
     o.weights_digest,
     o.digest,
     t.executions,
@@ -124,7 +124,8 @@ WHERE s.deleted_at IS NULL;
 CREATE VIEW best_trials AS
 SELECT
     s.sweep_id, s.name AS sweep_name, t.trial_index, k.best_trial_score AS score, k.best_trial_ties AS ties, t.seed,
-    o.best_epoch, o.parameter_count, o.seconds, o.kernel_level, o.weights_digest, t.parameters, o.summary
+    nullif(o.best_epoch, 0) AS best_epoch, nullif(o.parameter_count, 0) AS parameter_count,
+    nullif(o.seconds, 0) AS seconds, o.kernel_level, o.weights_digest, t.parameters, o.summary
 FROM groups AS k
 JOIN sweeps AS s USING (sweep_no)
 JOIN trials AS t ON t.trial_no = k.best_trial_no

@@ -63,7 +63,8 @@ const mostJoined = 5
 var trialColumnsOf = []struct{ name, text string }{
 	{"trial_index", "t.trial_index"}, {"state", "t.state"}, {"diverged", "t.diverged"}, {"executions", "t.executions"},
 	{"worker", "t.worker"},
-	{"seconds", "o.seconds"}, {"parameter_count", "o.parameter_count"}, {"best_epoch", "o.best_epoch"},
+	{"seconds", "nullif(o.seconds, 0)"}, {"parameter_count", "nullif(o.parameter_count, 0)"},
+	{"best_epoch", "nullif(o.best_epoch, 0)"},
 }
 
 func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecord) {

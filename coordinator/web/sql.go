@@ -87,9 +87,7 @@ type dialect struct {
 // figures are the columns of the view results that are no parameters or metrics, by their names in a frame.
 var figures = map[string]string{
 	"index": "trial_index", "state": "CASE WHEN diverged THEN 'diverged' ELSE state END", "executions": "executions",
-	// 0 stands for unknown
-	"seconds": "nullif(seconds, 0)", "best_epoch": "nullif(best_epoch, 0)",
-	"parameter_count": "nullif(parameter_count, 0)",
+	"seconds": "seconds", "best_epoch": "best_epoch", "parameter_count": "parameter_count",
 }
 
 // labels are the columns of the view notes, by their names in a frame.

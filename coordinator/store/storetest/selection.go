@@ -121,7 +121,8 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 		{order("lr", true, 0), "3 7 2 1 0 4 5 6"},
 		{order("m1", false, 3), "2 0 1"},
 		{order("both", false, 4), "2 0 1 3"},
-		{order("seconds", false, 3), "3 4 2"},
+		{order("seconds", false, 3), "2 1 0"},
+		{where("seconds", "=", 0), ""}, // not known
 		{order("parameter_count", true, 2), "2 1"},
 		{order("best_epoch", true, 2), "2 1"},
 		{order("nil", false, 2), "0 1"},
