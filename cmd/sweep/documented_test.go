@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -264,13 +265,12 @@ func TestDocumentedCommandsRun(t *testing.T) {
 	for _, l := range submitting {
 		do(l)
 	}
-	endless, err := os.ReadFile(filepath.Join(d.dir, "ucr.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, d.dir, "endless.yaml", strings.NewReplacer("replicates: 3", "replicates: 1000", "epochs: {value: 1}",
-		"epochs: {value: 100000}").Replace(string(endless)))
-	id := d.c.submit(filepath.Join(d.dir, "endless.yaml"))
+	// The trials of the sweep that is changed wait: they keep no processor from the commands.
+	const waiting = "name: ucr\ntrainer: noop\nreplicates: %d\nparameters:\n  x: {values: [%s]}\n  " +
+		"milliseconds: {value: %d}\n"
+	write(t, d.dir, "ucr.yaml", fmt.Sprintf(waiting, 3, "0, 1", 1))
+	write(t, d.dir, "examples/more.yaml", fmt.Sprintf(waiting, 3, "2", 1))
+	id := d.c.submit(write(t, d.dir, "endless.yaml", fmt.Sprintf(waiting, 1000, "0, 1", 3_600_000)))
 	slices.SortStableFunc(controlling, func(a, b pageLine) int { return a.starts(controls) - b.starts(controls) })
 	for _, l := range controlling {
 		l.line = strings.ReplaceAll(l.line, "20260301-120000-x7k2", id)
