@@ -229,7 +229,7 @@ func TestRoles(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	coordinator := s.as("COORDINATOR")
-	b := &backend{rows: 3000} // more than one part
+	b := &backend{rows: fewer(3000)} // more than one part
 	w, err := wire.New(coordinator, wire.Options{})
 	if err != nil {
 		t.Fatal(err)
