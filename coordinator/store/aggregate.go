@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sweep/coordinator/store/database"
+	"sweep/sweep/statistics"
 )
 
 // aggregate has what the replicates of a grid point come to.
@@ -27,12 +28,10 @@ type aggregate struct {
 	stored bool
 }
 
-// metricAggregate has the mean of a metric over those replicates that did not diverge, and the sum of
-// the squared deviations from it (Welford's algorithm, which takes one result at a time).
+// metricAggregate has the moments of a metric over those replicates that did not diverge.
 type metricAggregate struct {
-	name                        string
-	n                           int64
-	mean, m2, smallest, largest float64
+	name string
+	statistics.Moments
 }
 
 // add adds a replicate.
@@ -65,14 +64,9 @@ func (a *aggregate) addMetrics(by *comparison, e *entry, names metricNumbers) {
 			return strings.Compare(m.name, name)
 		})
 		if !found {
-			a.metrics = slices.Insert(a.metrics, at, metricAggregate{name: name, smallest: value, largest: value})
+			a.metrics = slices.Insert(a.metrics, at, metricAggregate{name: name})
 		}
-		m := &a.metrics[at]
-		m.n++
-		off := value - m.mean
-		m.mean += off / float64(m.n)
-		m.m2 += float64(off * (value - m.mean))
-		m.smallest, m.largest = min(m.smallest, value), max(m.largest, value)
+		a.metrics[at].Add(value)
 	}
 }
 
@@ -94,7 +88,7 @@ func aggregateBatch(all []*aggregate) database.Batch {
 	})
 }
 
-// encodeMetrics writes aggregates as {"NAME":[n,mean,m2,smallest,largest],…}.
+// encodeMetrics writes aggregates as {"NAME":[n,mean,squares,smallest,largest],…}.
 func encodeMetrics(all []metricAggregate) []byte {
 	text := make([]byte, 0, 2+64*len(all))
 	text = append(text, '{')
@@ -105,8 +99,8 @@ func encodeMetrics(all []metricAggregate) []byte {
 		}
 		name, _ := json.Marshal(m.name) // a text has a form
 		text = append(append(text, name...), ":["...)
-		text = strconv.AppendInt(text, m.n, 10)
-		for _, v := range [...]float64{m.mean, m.m2, m.smallest, m.largest} {
+		text = strconv.AppendInt(text, m.N, 10)
+		for _, v := range [...]float64{m.Mean, m.Squares, m.Min, m.Max} {
 			text = append(text, ',')
 			if math.IsInf(v, 0) || math.IsNaN(v) { // the square of a large number
 				text = append(text, "null"...)
@@ -141,7 +135,7 @@ func decodeMetrics(text []byte) (all []metricAggregate, err error) {
 				values[i] = math.NaN() // null
 			}
 		}
-		m.n, m.mean, m.m2, m.smallest, m.largest = int64(values[0]), values[1], values[2], values[3], values[4]
+		m.N, m.Mean, m.Squares, m.Min, m.Max = int64(values[0]), values[1], values[2], values[3], values[4]
 		all = append(all, m)
 	}
 	return all, nil

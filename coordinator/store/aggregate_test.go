@@ -37,8 +37,8 @@ func TestMetricAggregates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range got {
-		if math.IsNaN(got[i].m2) { // it was too large for a number
-			got[i].m2 = a.metrics[i].m2
+		if math.IsNaN(got[i].Squares) { // it was too large for a number
+			got[i].Squares = a.metrics[i].Squares
 		}
 	}
 	if !reflect.DeepEqual(got, a.metrics) {

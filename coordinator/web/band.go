@@ -7,6 +7,7 @@ import (
 
 	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // band summarizes the curves of a group's trials at each step: their mean, their sample
@@ -100,16 +101,19 @@ func bandSteps(list []sweep.Curve, width int) (steps []float64, at func(step int
 
 // bandStep accumulates the trials at one step of a band, each by its mean there.
 type bandStep struct {
-	frame.Moments
-	low, high float64
+	statistics.Moments // of the trials' means
+	low, high          float64
 }
 
 // append appends a step.
 func (b *band) append(step float64, g *bandStep) {
 	b.Steps, b.N = append(b.Steps, step), append(b.N, g.N)
-	var mean, low, high *float64
+	var mean, sd, low, high *float64
 	if g.N > 0 {
 		mean, low, high = &g.Mean, &g.low, &g.high
 	}
-	b.Mean, b.SD, b.Low, b.High = append(b.Mean, mean), append(b.SD, g.SD()), append(b.Low, low), append(b.High, high)
+	if g.N > 1 {
+		sd = new(g.SD())
+	}
+	b.Mean, b.SD, b.Low, b.High = append(b.Mean, mean), append(b.SD, sd), append(b.Low, low), append(b.High, high)
 }

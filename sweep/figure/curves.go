@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // mostSteps bounds the places at which the mean of curves is taken.
@@ -295,15 +296,18 @@ func averaged(curves []points, logX, log bool) line {
 		back = math.Exp
 	}
 	for _, x := range steps {
-		var values []float64
+		var m statistics.Moments
 		for _, k := range kept {
 			if y, ok := between(k[0], k[1], x); ok {
-				values = append(values, y)
+				m.Add(y)
 			}
 		}
-		mean, spread := meanAndSpread(values)
-		l.x, l.mean = append(l.x, x), append(l.mean, back(mean))
-		l.low, l.high = append(l.low, back(mean-spread)), append(l.high, back(mean+spread))
+		spread := 0.0
+		if m.N > 1 {
+			spread = m.SD()
+		}
+		l.x, l.mean = append(l.x, x), append(l.mean, back(m.Mean))
+		l.low, l.high = append(l.low, back(m.Mean-spread)), append(l.high, back(m.Mean+spread))
 	}
 	return l
 }

@@ -385,18 +385,3 @@ func asNumber(value any) (float64, bool) {
 	}
 	return 0, false
 }
-
-// meanAndSpread returns the mean and the sample standard deviation, 0 of one value.
-func meanAndSpread(values []float64) (mean, spread float64) {
-	for _, v := range values {
-		mean += v
-	}
-	mean /= float64(len(values))
-	if len(values) < 2 {
-		return mean, 0
-	}
-	for _, v := range values {
-		spread += float64((v - mean) * (v - mean))
-	}
-	return mean, math.Sqrt(spread / float64(len(values)-1))
-}

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"sweep/sweep/statistics"
 )
 
 // heatmap draws the mean of a metric over two parameters, each of whose values has
@@ -44,7 +46,7 @@ func (d *data) heatmap(f *Figure, o Options) error {
 	fewest, most := math.MaxInt, 0
 	for at, values := range cells {
 		fewest, most = min(fewest, len(values)), max(most, len(values))
-		means[at], _ = meanAndSpread(values)
+		means[at] = statistics.MomentsOf(values).Mean
 		all = append(all, means[at])
 	}
 	low, high := extent(all)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // Kinds are the kinds of figures.
@@ -199,8 +200,12 @@ func compare(goal sweep.Select, a, b float64) int {
 
 // mean is the mean of a metric, which all trials of the group have.
 func (g group) mean(metric string) float64 {
-	mean, _ := meanAndSpread(g.values(metric))
-	return mean
+	return g.moments(metric).Mean
+}
+
+// moments are those of a metric.
+func (g group) moments(metric string) statistics.Moments {
+	return statistics.MomentsOf(g.values(metric))
 }
 
 func (g group) values(metric string) []float64 {

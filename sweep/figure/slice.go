@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // axis is a parameter across: where its values stand.
@@ -246,15 +247,13 @@ func (d *data) sliced(trials []trial, o Options) (x string, by []string, err err
 // middle is the mean of values, the geometric one for a logarithmic axis.
 func middle(values []float64, log bool) float64 {
 	if !log {
-		mean, _ := meanAndSpread(values)
-		return mean
+		return statistics.MomentsOf(values).Mean
 	}
 	logs := make([]float64, len(values))
 	for i, v := range values {
 		logs[i] = math.Log(v)
 	}
-	mean, _ := meanAndSpread(logs)
-	return math.Exp(mean)
+	return math.Exp(statistics.MomentsOf(logs).Mean)
 }
 
 // goalWord is what the best value of a metric is.

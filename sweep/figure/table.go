@@ -53,17 +53,15 @@ func (d *data) table(f *Figure, o Options) error {
 			}
 			row = append(row, text)
 		}
-		values := g.values(metric)
-		mean, spread := meanAndSpread(values)
-		best, largest := extent(values)
+		m := g.moments(metric)
+		best, deviation := m.Min, "–"
 		if goal == sweep.Maximize {
-			best = largest
+			best = m.Max
 		}
-		deviation := "–"
-		if len(values) > 1 {
-			deviation = short(spread)
+		if m.N > 1 {
+			deviation = short(m.SD())
 		}
-		rows = append(rows, append(row, strconv.Itoa(len(values)), short(mean), deviation, short(best)))
+		rows = append(rows, append(row, strconv.FormatInt(m.N, 10), short(m.Mean), deviation, short(best)))
 	}
 	if o.Height == 0 {
 		f.height = vg.Length(len(rows)+2)*1.6*labelSize + 5*labelSize

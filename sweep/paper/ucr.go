@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-
 	"sweep/sweep/report"
+	"sweep/sweep/statistics"
 )
 
 // sortUCR sorts rows in the order of Table 4, others after them by name.
@@ -172,7 +171,7 @@ func meanRow(sets []*report.Row, sound [][]report.Figure, names []string) []repo
 		for j, figures := range sound {
 			column[j] = figures[i].Accuracy
 		}
-		means[i] = stat.Mean(column, nil)
+		means[i] = statistics.MomentsOf(column).Mean
 		best = max(best, means[i])
 	}
 	for i, model := range names {
@@ -188,7 +187,7 @@ func meanRow(sets []*report.Row, sound [][]report.Figure, names []string) []repo
 		}
 		text := ""
 		if len(theirs) > 0 {
-			text = fraction(stat.Mean(theirs, nil))
+			text = fraction(statistics.MomentsOf(theirs).Mean)
 		}
 		cells = append(cells, report.Cell{Text: fraction(means[i]), Bold: means[i] == best}, report.Cell{},
 			report.Cell{Text: text})

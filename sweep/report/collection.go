@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // Selection is how the trials that represent a group are selected, by the sweep file's
@@ -273,13 +272,14 @@ func (g *group) figure(by Selection) (figure Figure, best *gridPoint) {
 	best = ranked[0].gridPoint
 	trials := best.bySeed()
 	moments := func(value func(o *outcome) float64) (mean, deviation float64) {
-		var known []float64
+		var m statistics.Moments
 		for _, o := range trials {
-			if v := value(o); !math.IsNaN(v) {
-				known = append(known, v)
-			}
+			m.Add(value(o))
 		}
-		return stat.MeanStdDev(known, nil)
+		if m.N == 0 {
+			return math.NaN(), math.NaN()
+		}
+		return m.Mean, m.SD()
 	}
 	figure = Figure{Replicates: len(trials), Count: trials[0].parameters, Parameters: best.parameters}
 	figure.Loss, _ = moments(func(o *outcome) float64 { return o.loss })
@@ -336,15 +336,6 @@ func (g *group) single() (figure Figure, best *gridPoint) {
 func (p *gridPoint) before(o *outcome, other *gridPoint, than *outcome) bool {
 	return cmp.Or(cmp.Compare(p.key, other.key), cmp.Compare(len(o.seed), len(than.seed)),
 		strings.Compare(o.seed, than.seed)) < 0
-}
-
-// mean is the arithmetic mean without a sum, which could overflow for the worst values.
-func mean(values []float64) float64 {
-	var m float64
-	for i, v := range values {
-		m += (v - m) / float64(i+1)
-	}
-	return m
 }
 
 // votes reports whether the point's trials leave class probabilities.

@@ -11,6 +11,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/safetensors"
+	"sweep/sweep/statistics"
 )
 
 // ProbabilitiesArtifact is the artifact that ensembles are made of: a safetensors file with the
@@ -192,7 +193,7 @@ func (e *ensemble) vote(points int) *vote {
 			losses = append(losses, own.loss())
 		}
 		slices.Sort(losses) // a sum must not depend on the map's order
-		v.loss = mean(losses)
+		v.loss = statistics.MomentsOf(losses).Mean
 	}
 	return v
 }
@@ -248,11 +249,11 @@ func (g *group) ranked() []rankedPoint {
 		if len(p.trials) < fullest {
 			continue
 		}
-		var own []float64
+		var m statistics.Moments
 		for _, o := range p.bySeed() {
-			own = append(own, o.score)
+			m.Add(o.score)
 		}
-		list = append(list, rankedPoint{p, mean(own)})
+		list = append(list, rankedPoint{p, m.Mean})
 	}
 	slices.SortFunc(list, func(a, b rankedPoint) int {
 		switch {

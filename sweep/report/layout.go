@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // Layout is a table as data: each row shows the trials that match it, each column a measure of them. The
@@ -97,29 +98,8 @@ type layoutPoint struct {
 	seeds      map[string]bool
 	diverged   int
 	count      int64
-	score      moments
-	metrics    map[string]*moments
-}
-
-// moments are the sums of some values, as Welford has them.
-type moments struct {
-	n        int
-	mean, m2 float64
-}
-
-func (m *moments) add(value float64) {
-	m.n++
-	step := value - m.mean
-	m.mean += step / float64(m.n)
-	m.m2 += step * (value - m.mean)
-}
-
-// deviation is the sample standard deviation, NaN of fewer than two values.
-func (m *moments) deviation() float64 {
-	if m.n < 2 {
-		return math.NaN()
-	}
-	return math.Sqrt(m.m2 / float64(m.n-1))
+	score      statistics.Moments
+	metrics    map[string]*statistics.Moments
 }
 
 // NewBoard returns an empty board for trials that are compared by choice.
@@ -196,9 +176,9 @@ func (c *layoutCell) add(t *sweep.TrialRecord, score float64, b *Board) error {
 	p := c.points[string(key)]
 	if p == nil {
 		p = &layoutPoint{parameters: parameters, key: sweep.PointKey(members(key)), seeds: map[string]bool{},
-			metrics: map[string]*moments{}}
+			metrics: map[string]*statistics.Moments{}}
 		for _, name := range b.metrics {
-			p.metrics[name] = &moments{}
+			p.metrics[name] = &statistics.Moments{}
 		}
 		c.points[string(key)] = p
 	}
@@ -207,7 +187,7 @@ func (c *layoutCell) add(t *sweep.TrialRecord, score float64, b *Board) error {
 	}
 	p.seeds[seed] = true
 	p.count = t.Result.ParameterCount
-	p.score.add(score)
+	p.score.Add(score)
 	if t.Result.Diverged {
 		p.diverged++
 	}
@@ -218,7 +198,7 @@ func (c *layoutCell) add(t *sweep.TrialRecord, score float64, b *Board) error {
 			has = !math.IsNaN(value)
 		}
 		if has {
-			m.add(value)
+			m.Add(value)
 		}
 	}
 	return nil
@@ -236,9 +216,9 @@ func (b *Board) best(points []*layoutPoint) *layoutPoint {
 	}
 	return slices.MinFunc(points, func(x, y *layoutPoint) int {
 		switch {
-		case b.choice.BetterMean(x.score.mean, y.score.mean):
+		case b.choice.BetterMean(x.score.Mean, y.score.Mean):
 			return -1
-		case b.choice.BetterMean(y.score.mean, x.score.mean):
+		case b.choice.BetterMean(y.score.Mean, x.score.Mean):
 			return 1
 		}
 		return cmp.Compare(x.key, y.key)
@@ -349,14 +329,14 @@ func (b *Board) result(i, j int) cellResult {
 		r.Text = "diverged"
 	default:
 		m, scale := p.metrics[c.Metric], cmp.Or(c.Scale, 1)
-		if m.n == 0 {
+		if m.N == 0 {
 			break
 		}
-		r.compared, r.value = m.mean, m.mean
-		r.Text = fmt.Sprintf("%.*f", c.Digits, m.mean*scale)
-		if m.n > 1 {
-			r.deviation = m.deviation()
-			r.Text += fmt.Sprintf("±%.*f", c.Digits, m.deviation()*scale)
+		r.compared, r.value = m.Mean, m.Mean
+		r.Text = fmt.Sprintf("%.*f", c.Digits, m.Mean*scale)
+		if m.N > 1 {
+			r.deviation = m.SD()
+			r.Text += fmt.Sprintf("±%.*f", c.Digits, m.SD()*scale)
 		}
 		if p.diverged > 0 {
 			r.Text += fmt.Sprintf(" (%d diverged)", p.diverged)
@@ -384,7 +364,7 @@ func (b *Board) largest(c *LayoutColumn, points []*layoutPoint) cellResult {
 	}
 	for _, value := range slices.Sorted(maps.Keys(byValue)) {
 		p := b.best(byValue[value])
-		if m := p.metrics[c.Metric]; m.n > 0 && m.mean < c.Below {
+		if m := p.metrics[c.Metric]; m.N > 0 && m.Mean < c.Below {
 			r.measure, r.Text = p.measure(), fmt.Sprint(value)
 			r.value = value
 		}

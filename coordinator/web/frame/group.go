@@ -3,10 +3,10 @@ package frame
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // Statistics are of a metric over the trials that have it, N of them. SD is the sample standard
@@ -21,52 +21,29 @@ type Statistics struct {
 	Best int64 `json:"best"`
 }
 
-// Moments gathers the mean and the standard deviation of values, by Welford's algorithm.
-type Moments struct {
-	N             int64
-	Mean, squares float64
-}
-
-// Add adds a value.
-func (m *Moments) Add(v float64) {
-	m.N++
-	delta := v - m.Mean
-	m.Mean += delta / float64(m.N)
-	m.squares += delta * (v - m.Mean)
-}
-
-// SD returns the sample standard deviation, nil for fewer than two values.
-func (m *Moments) SD() *float64 {
-	if m.N < 2 {
-		return nil
-	}
-	return new(math.Sqrt(m.squares / float64(m.N-1)))
-}
-
 // sums gathers Statistics.
 type sums struct {
-	Moments
-	low, high         float64
-	bestLow, bestHigh int64
+	statistics.Moments
+	low, high int64 // the trials that have the smallest and the largest value
 }
 
 func (s *sums) add(v float64, row int64) {
-	if s.N == 0 {
-		s.low, s.high, s.bestLow, s.bestHigh = v, v, row, row
+	if s.N == 0 || v < s.Min {
+		s.low = row
+	}
+	if s.N == 0 || v > s.Max {
+		s.high = row
 	}
 	s.Add(v)
-	if v < s.low {
-		s.low, s.bestLow = v, row
-	}
-	if v > s.high {
-		s.high, s.bestHigh = v, row
-	}
 }
 
 func (s *sums) statistics(goal string) Statistics {
-	t := Statistics{N: s.N, SD: s.SD(), Best: -1}
+	t := Statistics{N: s.N, Best: -1}
+	if s.N > 1 {
+		t.SD = new(s.SD())
+	}
 	if s.N > 0 {
-		t.Mean, t.Min, t.Max = new(s.Mean), new(s.low), new(s.high)
+		t.Mean, t.Min, t.Max = new(s.Mean), new(s.Min), new(s.Max)
 		_, t.Best = s.best(goal)
 	}
 	return t
@@ -75,9 +52,9 @@ func (s *sums) statistics(goal string) Statistics {
 // best returns the best value and its trial; the smallest is the best unless the goal is another.
 func (s *sums) best(goal string) (float64, int64) {
 	if goal == sweep.Maximize {
-		return s.high, s.bestHigh
+		return s.Max, s.high
 	}
-	return s.low, s.bestLow
+	return s.Min, s.low
 }
 
 // GroupQuery asks for groups of the trials that match a filter: those that agree in some
@@ -277,7 +254,7 @@ func (f *Frame) chooseGroups(groups []gathered, axes []*column, q GroupQuery) ([
 		case q.OrderBy == "best":
 			p.key, _ = s.best(goal)
 		default:
-			p.key = s.squares / float64(s.N-1)
+			p.key = s.Squares / float64(s.N-1)
 		}
 		if q.Descending {
 			p.key = -p.key
