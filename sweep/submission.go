@@ -1,6 +1,9 @@
 package sweep
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // SweepState is the state of a whole sweep.
 type SweepState string
@@ -105,6 +108,36 @@ func (s *SweepRecord) Points() int64 {
 		n += g.Points
 	}
 	return n
+}
+
+// AxisParameters are the parameters that the files of the sweep set, those of extensions last.
+func (s *SweepRecord) AxisParameters() iter.Seq[*AxisParameter] {
+	return func(yield func(*AxisParameter) bool) {
+		for i := range s.Grids {
+			for _, axis := range s.Grids[i].Submission.Spec.Axes {
+				for k := range axis.Parameters {
+					if !yield(&axis.Parameters[k]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Goal is the goal of a metric: the sweep's own if its trials compete by it, else the trainer's; empty if neither
+// says which values are better.
+func (s *SweepRecord) Goal(metric string) string {
+	for i := range s.Grids {
+		submission := &s.Grids[i].Submission
+		if choice := submission.Spec.Select; choice.By == metric && choice.Goal != "" {
+			return choice.Goal
+		}
+		if m := submission.Description.Metric(metric); m != nil && m.Goal != "" {
+			return m.Goal
+		}
+	}
+	return ""
 }
 
 // Expanded reports whether all trial rows are written; cancelled points need none.

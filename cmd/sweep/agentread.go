@@ -149,7 +149,7 @@ func objectiveOf(ctx context.Context, results sweep.Reader, record *sweep.SweepR
 	if len(names) == 0 {
 		return "", ""
 	}
-	if goal = goalOf(record, names[0]); goal == "" {
+	if goal = record.Goal(names[0]); goal == "" {
 		goal = sweep.Minimize
 	}
 	return names[0], goal

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // addTrials adds the tools that read and compare trials.
@@ -79,7 +80,7 @@ func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer
 			if by, out.Metric = all[0], all[0].Own(); !by.Is(sweep.MetricKind) {
 				return fmt.Errorf("%s is the %s %s of sweep %s, not a metric", in.Metric, kindText(by), by, record.ID)
 			}
-			out.Goal = goalOf(record, out.Metric)
+			out.Goal = record.Goal(out.Metric)
 		}
 		if out.Metric == "" {
 			return fmt.Errorf("sweep %s: no trial has reported a metric yet", record.ID)
@@ -216,34 +217,43 @@ func (a *agentTools) compare(ctx context.Context, in *compareRequest) (out *comp
 		out = &compareAnswer{Sweep: record.ID, By: append([]string{}, by...), Groups: []agentGroup{},
 			Notes: names.remarks()}
 		if len(metrics) > 0 {
-			out.Metric, out.Goal = metrics[0], goalOf(record, metrics[0])
+			out.Metric, out.Goal = metrics[0], record.Goal(metrics[0])
 		}
-		gathered := newGrouping(by, metrics)
-		if err := results.Trials(ctx, query, gathered.add); err != nil {
+		goals := map[string]string{}
+		for _, name := range metrics {
+			goals[name] = record.Goal(name)
+		}
+		f, err := readFrame(ctx, results, record, query, by, metrics)
+		if err != nil {
 			return err
 		}
-		list := gathered.sorted(out.Metric, out.Goal == sweep.Maximize)
-		limit := bounded(in.Limit, 10, 50)
-		out.More = max(len(list)-limit, 0)
-		for _, group := range list[:min(limit, len(list))] {
-			out.Groups = append(out.Groups, agentGroupOf(group, by, record))
+		defer func() { _ = f.Close() }() // its files have no names
+		groups, err := groupTrials(ctx, f, frame.Filter{}, by, metrics, goals, false)
+		if err != nil {
+			return err
+		}
+		limit := min(bounded(in.Limit, 10, 50), len(groups.list))
+		out.More = len(groups.list) - limit
+		for i := range groups.list[:limit] {
+			out.Groups = append(out.Groups, groups.forAgent(&groups.list[i]))
 		}
 		return nil
 	})
 	return out, err
 }
 
-func agentGroupOf(g *trialGroup, by []string, record *sweep.SweepRecord) agentGroup {
-	shown := agentGroup{Parameters: g.parameters(by), Trials: g.trials, Completed: g.completed,
-		Diverged: g.diverged, Failed: g.failed, Metrics: map[string]groupMetric{}}
-	for name, s := range g.metrics {
-		if s.n == 0 {
+func (g *grouped) forAgent(group *frame.Group) agentGroup {
+	counts := countsOf(group)
+	shown := agentGroup{Parameters: g.parameters(group), Trials: counts[0], Completed: counts[1], Diverged: counts[2],
+		Failed: counts[3], Metrics: map[string]groupMetric{}}
+	for k, name := range g.metrics {
+		s := &group.Metrics[k]
+		if s.N == 0 {
 			continue
 		}
-		value, index := s.best(goalOf(record, name))
-		m := groupMetric{Count: s.n, Mean: digits(s.mean), Best: digits(value), BestTrial: index}
-		if s.n > 1 {
-			m.SD = digits(s.deviation())
+		m := groupMetric{Count: s.N, Mean: digits(*s.Mean), Best: digits(*s.BestBy(g.goals[name])), BestTrial: s.Best}
+		if s.SD != nil {
+			m.SD = digits(*s.SD)
 		}
 		shown.Metrics[name] = m
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // Of columns that do not fit, those with the largest rank go; what is left out is named, unless nothing is.
@@ -102,22 +104,59 @@ func TestMeanText(t *testing.T) {
 	}
 }
 
-// Values of different types are different groups, and read differently.
+// listedTrials reads some trials.
+type listedTrials struct {
+	sweep.Reader
+	list []sweep.Parameters
+}
+
+func (l listedTrials) Trials(_ context.Context, _ sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
+	for i, p := range l.list {
+		t := &sweep.TrialRecord{State: sweep.Completed, Result: &sweep.Result{}}
+		t.Index, t.Parameters = int64(i), p
+		if err := yield(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Values of different types are different groups, and read differently; equal numbers are one.
 func TestGroupsByType(t *testing.T) {
-	g := newGrouping([]string{"x"}, nil)
+	values := []any{nil, "null", int64(1), "1", true, "true", "[1]", []any{int64(1)}, "plain", "", int64(1 << 60),
+		int64(1<<60 + 1), 2.5}
+	var trials listedTrials
+	for _, value := range values {
+		trials.list = append(trials.list, sweep.Parameters{"x": value})
+	}
+	trials.list = append(trials.list, sweep.Parameters{}, sweep.Parameters{"x": 1.0})
+	f, err := readFrame(t.Context(), trials, &sweep.SweepRecord{}, sweep.TrialQuery{}, []string{"x"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	groups, err := groupTrials(t.Context(), f, frame.Filter{}, []string{"x"}, nil, nil, true)
+	if err != nil || len(groups.list) != len(values)+1 {
+		t.Fatalf("%d groups: %v", len(groups.list), err)
+	}
 	seen := map[string]bool{}
-	for _, value := range []any{nil, "null", int64(1), "1", true, "true", "[1]", []any{int64(1)}, "plain", ""} {
-		group := g.group(sweep.Parameters{"x": value})
-		if got := group.parameters(g.by)["x"]; !sweep.Equal(got, value) {
+	for i, value := range values {
+		group := &groups.list[i]
+		if got := groups.parameters(group)["x"]; !sweep.Equal(got, value) {
 			t.Errorf("the group of %#v has %#v", value, got)
 		}
-		if seen[group.texts[0]] || seen["exact "+exactText(value)] {
-			t.Errorf("%#v reads %s, as another value", value, group.texts[0])
+		text := groups.texts(group)[0]
+		if seen[text] || seen["exact "+exactText(value)] || seen["key "+groups.key(i)] {
+			t.Errorf("%#v reads %s, as another value", value, text)
 		}
-		seen[group.texts[0]], seen["exact "+exactText(value)] = true, true
+		seen[text], seen["exact "+exactText(value)], seen["key "+groups.key(i)] = true, true, true
 	}
-	if len(g.order) != 10 {
-		t.Errorf("%d groups", len(g.order))
+	last := len(values)
+	if p := groups.parameters(&groups.list[last]); len(p) != 0 || seen["key "+groups.key(last)] {
+		t.Errorf("the group of trials without the parameter has %v", p)
+	}
+	if n := groups.list[2].Count; n != 2 {
+		t.Errorf("1 and 1.0 are %d trials", n)
 	}
 }
 

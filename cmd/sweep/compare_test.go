@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -104,18 +103,5 @@ func TestGroupsAndDifferences(t *testing.T) {
 			strings.Contains(got, "\n"+line.lacks) && line.lacks != "" {
 			t.Errorf("sweep %s: completed to %q", line.command, got)
 		}
-	}
-}
-
-func TestStatistics(t *testing.T) {
-	var s statistics
-	for i, v := range []float64{4, 1, 7} {
-		s.add(v, int64(10+i))
-	}
-	low, first := s.best("minimize")
-	high, last := s.best("maximize")
-	if s.mean != 4 || math.Abs(s.deviation()-3) > 1e-12 || low != 1 || first != 11 || high != 7 || last != 12 ||
-		s.text() != "4.0 ± 3.0" {
-		t.Errorf("%+v: %s", s, s.text())
 	}
 }

@@ -160,7 +160,7 @@ func (s *settings) namesOf(cmd *cobra.Command, places, args []string) (n *names)
 		}
 		n = &names{all: sweep.NamesOf(record), parameters: variedParameters(record, false),
 			values: map[string][]string{}}
-		for p := range axisParameters(record) {
+		for p := range record.AxisParameters() {
 			if !slices.Contains(n.parameters, p.Name) {
 				n.parameters = append(n.parameters, p.Name)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 func newDiff(s *settings) *cobra.Command {
@@ -75,23 +76,19 @@ type differingParameter struct {
 
 // pointPair is a grid point in both sweeps.
 type pointPair struct {
-	Values []string   `json:"values"`
-	Mean   [2]float64 `json:"mean"`
-	SD     [2]float64 `json:"sd"`
-	Count  [2]int64   `json:"count"`
-	Change float64    `json:"change"`
-	Errors float64    `json:"standard_errors,omitempty"`
+	Values []string    `json:"values"`
+	Mean   [2]float64  `json:"mean"`
+	SD     [2]*float64 `json:"sd"` // nil of one trial
+	Count  [2]int64    `json:"count"`
+	Change float64     `json:"change"`
+	Errors float64     `json:"standard_errors,omitempty"`
 	texts  [2]string
 }
-
-// mostValues bounds the values of a parameter that are remembered.
-const mostValues = 1000
 
 // absent stands for a parameter that a trial does not have.
 const absent = "–"
 
-// compareSweeps reads the trials of two sweeps, twice: first for what differs, then
-// for the points.
+// compareSweeps reads the trials of two sweeps.
 func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.SweepRecord,
 	metric string) (*comparison, error) {
 	d := &comparison{}
@@ -99,6 +96,7 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 	if metric != "" {
 		d.Metric = names.called(metric, sweep.MetricKind)
 	}
+	var frames [2]*frame.Frame
 	var values [2]map[string][]string
 	for i, record := range records {
 		d.Sweeps[i], d.Names[i] = record.ID, record.Name
@@ -107,15 +105,19 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 				d.Metric = names[0]
 			}
 		}
-		var err error
-		if values[i], err = parameterValues(ctx, results, record); err != nil {
+	}
+	varied := append(variedParameters(records[0], false), variedParameters(records[1], false)...)
+	for i, record := range records {
+		f, err := readFrame(ctx, results, record, sweep.TrialQuery{}, varied, []string{d.Metric})
+		if err != nil {
 			return nil, err
 		}
+		defer func() { _ = f.Close() }() // its files have no names
+		frames[i], values[i] = f, parameterValues(f)
 	}
-	d.Goal = cmp.Or(goalOf(records[0], d.Metric), goalOf(records[1], d.Metric), sweep.Minimize)
+	d.Goal = cmp.Or(records[0].Goal(d.Metric), records[1].Goal(d.Metric), sweep.Minimize)
 	either := maps.Clone(values[0])
 	maps.Copy(either, values[1])
-	varied := append(variedParameters(records[0], false), variedParameters(records[1], false)...)
 	for _, name := range slices.Sorted(maps.Keys(either)) {
 		if !slices.Equal(values[0][name], values[1][name]) {
 			d.Parameters = append(d.Parameters, differingParameter{name, [2][]string{values[0][name], values[1][name]}})
@@ -127,11 +129,11 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 			d.By = append(d.By, name)
 		}
 	}
-	var gathered [2]*grouping
-	for i, record := range records {
-		gathered[i] = newGrouping(d.By, []string{d.Metric})
-		if err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID},
-			States: []sweep.State{sweep.Completed}}, gathered[i].add); err != nil {
+	var gathered [2]*grouped
+	for i, f := range frames {
+		completed := frame.Filter{States: []frame.State{frame.Completed, frame.Diverged}}
+		var err error
+		if gathered[i], err = groupTrials(ctx, f, completed, d.By, []string{d.Metric}, nil, true); err != nil {
 			return nil, err
 		}
 	}
@@ -139,80 +141,50 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 	return d, nil
 }
 
-// parameterValues are the values that each parameter has in a sweep, sorted.
-func parameterValues(ctx context.Context, results sweep.Reader,
-	record *sweep.SweepRecord) (map[string][]string, error) {
-	sets := map[string]map[string]bool{}
-	counts := map[string]int64{}
-	var trials int64
-	err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}}, func(t *sweep.TrialRecord) error {
-		trials++
-		for name, value := range t.Parameters {
-			if sets[name] == nil {
-				sets[name] = map[string]bool{}
-			}
-			if len(sets[name]) < mostValues { // further ones of a random search tell nothing new
-				sets[name][exactText(value)] = true
-			}
-			counts[name]++
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+// parameterValues are the values that each parameter has in a sweep, in their order.
+func parameterValues(f *frame.Frame) map[string][]string {
 	values := map[string][]string{}
-	for name, set := range sets {
-		if counts[name] < trials {
-			set[absent] = true
+	for own, list := range f.Values() {
+		for _, value := range list {
+			text := absent
+			if value != nil {
+				text = exactText(storedValue(value))
+			}
+			values[own] = append(values[own], text)
 		}
-		for text := range set {
-			values[name] = append(values[name], text)
-		}
-		slices.SortFunc(values[name], compareTexts)
 	}
-	return values, nil
-}
-
-// compareTexts orders numbers by size and texts by letters.
-func compareTexts(a, b string) int {
-	var x, y float64
-	_, errX := fmt.Sscan(a, &x)
-	_, errY := fmt.Sscan(b, &y)
-	if errX == nil && errY == nil && x != y {
-		return cmp.Compare(x, y)
-	}
-	return cmp.Compare(a, b)
+	return values
 }
 
 // pair puts the points beside each other that both sweeps have.
-func (d *comparison) pair(gathered [2]*grouping) {
-	for key, a := range gathered[0].groups {
-		b := gathered[1].groups[key]
+func (d *comparison) pair(gathered [2]*grouped) {
+	others := map[string]*frame.Group{}
+	for i := range gathered[1].list {
+		others[gathered[1].key(i)] = &gathered[1].list[i]
+	}
+	d.Only[1] = len(others)
+	for i := range gathered[0].list {
+		b := others[gathered[0].key(i)]
 		if b == nil {
 			d.Only[0]++
 			continue
 		}
-		x, y := a.metrics[d.Metric], b.metrics[d.Metric]
-		if x.n == 0 || y.n == 0 {
+		d.Only[1]--
+		x, y := &gathered[0].list[i].Metrics[0], &b.Metrics[0]
+		if x.N == 0 || y.N == 0 {
 			continue
 		}
 		p := pointPair{
-			Values: a.texts, Mean: [2]float64{x.mean, y.mean}, SD: [2]float64{x.deviation(), y.deviation()},
-			Count:  [2]int64{x.n, y.n},
-			Change: y.mean - x.mean, texts: [2]string{x.text(), y.text()},
+			Values: gathered[0].texts(&gathered[0].list[i]), Mean: [2]float64{*x.Mean, *y.Mean},
+			SD: [2]*float64{x.SD, y.SD}, Count: [2]int64{x.N, y.N},
+			Change: *y.Mean - *x.Mean, texts: [2]string{metricText(x), metricText(y)},
 		}
-		if x.n > 1 && y.n > 1 {
-			if e := math.Sqrt(p.SD[0]*p.SD[0]/float64(x.n) + p.SD[1]*p.SD[1]/float64(y.n)); e > 0 {
+		if x.N > 1 && y.N > 1 {
+			if e := math.Sqrt(*x.SD**x.SD/float64(x.N) + *y.SD**y.SD/float64(y.N)); e > 0 {
 				p.Errors = p.Change / e
 			}
 		}
 		d.Points = append(d.Points, p)
-	}
-	for key := range gathered[1].groups {
-		if gathered[0].groups[key] == nil {
-			d.Only[1]++
-		}
 	}
 	slices.SortFunc(d.Points, func(a, b pointPair) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.Change), math.Abs(a.Change)), slices.Compare(a.Values, b.Values))

@@ -105,7 +105,7 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		}
 	}
 	if open {
-		for p := range axisParameters(record) {
+		for p := range record.AxisParameters() {
 			addParameter(p.Name)
 		}
 		if err := results.Trials(cmd.Context(), query, have.add); err != nil {

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -14,163 +13,113 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 	"sweep/sweep/progress"
 )
 
 // everything names all parameters in which trials differ but the seed.
 const everything = "*"
 
-// statistics gathers values one by one, by Welford's method.
-type statistics struct {
-	n              int64
-	mean, squares  float64
-	lowest, most   float64
-	first, highest int64 // the trials that have the lowest and the largest value
+// grouped are trials in groups that agree in the parameters by, with statistics of the metrics.
+type grouped struct {
+	by, metrics []string
+	goals       map[string]string
+	list        []frame.Group
 }
 
-func (s *statistics) add(value float64, index int64) {
-	if s.n++; s.n == 1 || value < s.lowest {
-		s.lowest, s.first = value, index
+// readFrame reads the trials of a sweep that fit a query, to be grouped.
+func readFrame(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery, by,
+	metrics []string) (*frame.Frame, error) {
+	var names []sweep.Name
+	for _, own := range by {
+		names = append(names, sweep.ParameterKind.Of(own))
 	}
-	if s.n == 1 || value > s.most {
-		s.most, s.highest = value, index
+	for _, own := range metrics {
+		names = append(names, sweep.MetricKind.Of(own))
 	}
-	delta := value - s.mean
-	s.mean += delta / float64(s.n)
-	s.squares += delta * (value - s.mean)
+	return frame.Read(ctx, results, record, query, names...)
 }
 
-// deviation is the sample standard deviation, 0 of fewer than two values.
-func (s *statistics) deviation() float64 {
-	if s.n < 2 {
-		return 0
+// groupTrials groups trials, the best mean of the first metric first, or in the order of their first trials if inOrder
+// is set. Of metrics without a goal the smallest value is the best.
+func groupTrials(ctx context.Context, f *frame.Frame, only frame.Filter, by, metrics []string, goals map[string]string,
+	inOrder bool) (*grouped, error) {
+	ask := frame.GroupQuery{Filter: only, By: []string{}, Goals: map[string]string{}, All: true}
+	for _, own := range by {
+		ask.By = append(ask.By, string(sweep.ParameterKind.Of(own)))
 	}
-	return math.Sqrt(s.squares / float64(s.n-1))
-}
-
-// best is the best value by a goal, and its trial.
-func (s *statistics) best(goal string) (float64, int64) {
-	if goal == sweep.Maximize {
-		return s.most, s.highest
-	}
-	return s.lowest, s.first
-}
-
-// text is mean and standard deviation.
-func (s *statistics) text() string {
-	switch s.n {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("%.4g", s.mean)
-	}
-	return meanText(s.mean, s.deviation())
-}
-
-// trialGroup aggregates trials that agree in some parameters.
-type trialGroup struct {
-	values                              []string // as JSON, "" of a parameter that the trials lack
-	texts                               []string // the values as tables show them
-	trials, completed, diverged, failed int64
-	metrics                             map[string]*statistics
-}
-
-// grouping gathers trials into groups; its memory grows with the groups.
-type grouping struct {
-	by      []string
-	metrics []string
-	groups  map[string]*trialGroup
-	order   []*trialGroup
-}
-
-func newGrouping(by, metrics []string) *grouping {
-	return &grouping{by: by, metrics: metrics, groups: map[string]*trialGroup{}}
-}
-
-// group is the group of a trial.
-func (g *grouping) group(p sweep.Parameters) *trialGroup {
-	values, texts := make([]string, len(g.by)), make([]string, len(g.by))
-	for i, name := range g.by {
-		if v, ok := p[name]; ok {
-			key, _ := sweep.CanonicalJSON(v) // a stored value has a form
-			values[i], texts[i] = string(key), progress.ValueText(v)
+	for i, own := range metrics {
+		name := string(sweep.MetricKind.Of(own))
+		ask.Metrics, ask.Goals[name] = append(ask.Metrics, name), goals[own]
+		if i == 0 && !inOrder {
+			ask.OrderBy, ask.Descending = "mean", goals[own] == sweep.Maximize
 		}
 	}
-	key := strings.Join(values, "\x00")
-	group := g.groups[key]
-	if group == nil {
-		group = &trialGroup{values: values, texts: texts, metrics: map[string]*statistics{}}
-		for _, name := range g.metrics {
-			group.metrics[name] = &statistics{}
-		}
-		g.groups[key] = group
-		g.order = append(g.order, group)
+	groups, err := f.Groups(ctx, ask)
+	if err != nil {
+		return nil, err
 	}
-	return group
-}
-
-// add counts a trial. What diverged has no part in the means, and is counted apart.
-func (g *grouping) add(t *sweep.TrialRecord) error {
-	group := g.group(t.Parameters)
-	group.trials++
-	switch {
-	case t.State == sweep.Failed:
-		group.failed++
-		return nil
-	case t.State != sweep.Completed || t.Result == nil:
-		return nil
-	case t.Result.Diverged:
-		group.diverged++
-		return nil
-	}
-	group.completed++
-	for _, name := range g.metrics {
-		if v, ok := t.Result.Summary[name]; ok {
-			group.metrics[name].add(v, t.Index)
-		}
-	}
-	return nil
+	return &grouped{by, metrics, goals, groups.Groups}, nil
 }
 
 // lacks is a parameter that no trial has, if there are trials.
-func (g *grouping) lacks() string {
+func (g *grouped) lacks() string {
 	for i, name := range g.by {
-		has := func(one *trialGroup) bool { return one.values[i] != "" }
-		if len(g.order) > 0 && !slices.ContainsFunc(g.order, has) {
+		has := func(one frame.Group) bool { return one.Values[i] != nil }
+		if len(g.list) > 0 && !slices.ContainsFunc(g.list, has) {
 			return name
 		}
 	}
 	return ""
 }
 
-// sorted are the groups, the best mean of a metric first; those without it last, and
-// all in the order of their first trials where there is no metric.
-func (g *grouping) sorted(metric string, descending bool) []*trialGroup {
-	list := slices.Clone(g.order)
-	slices.SortStableFunc(list, func(a, b *trialGroup) int {
-		x, y := a.metrics[metric], b.metrics[metric]
-		switch {
-		case x == nil || y == nil:
-			return 0
-		case x.n == 0 || y.n == 0:
-			return cmp.Compare(min(y.n, 1), min(x.n, 1))
-		case descending:
-			return cmp.Compare(y.mean, x.mean)
-		}
-		return cmp.Compare(x.mean, y.mean)
-	})
-	return list
-}
-
-// writeGroups writes groups as lines of JSON.
-func writeGroups(w io.Writer, list []*trialGroup, by []string, record *sweep.SweepRecord) error {
-	encoder := newEncoder(w)
-	for _, group := range list {
-		if err := encoder.Encode(group.object(by, record)); err != nil {
-			return err
+// key tells the i-th group from others that were grouped by the same parameters.
+func (g *grouped) key(i int) string {
+	var key []byte
+	for _, value := range g.list[i].Values {
+		if key = append(key, 0); value != nil {
+			text, _ := sweep.CanonicalJSON(storedValue(value)) // a stored value has a form
+			key = append(key, text...)
 		}
 	}
-	return nil
+	return string(key)
+}
+
+// texts are the values that the trials of a group share, as tables show them.
+func (g *grouped) texts(group *frame.Group) []string {
+	texts := make([]string, len(g.by))
+	for i, value := range group.Values {
+		if value != nil {
+			texts[i] = progress.ValueText(storedValue(value))
+		}
+	}
+	return texts
+}
+
+// storedValue is a value of a frame in the types that parameters hold.
+func storedValue(value any) any {
+	switch v := value.(type) {
+	case float64:
+		if whole := int64(v); float64(whole) == v && math.Abs(v) < 1<<53 {
+			return whole
+		}
+	case json.RawMessage:
+		if decoded, err := sweep.DecodeValue(v); err == nil {
+			return decoded
+		}
+	}
+	return value
+}
+
+// metricText is mean and standard deviation.
+func metricText(s *frame.Statistics) string {
+	switch s.N {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%.4g", *s.Mean)
+	}
+	return meanText(*s.Mean, *s.SD)
 }
 
 // runGroups lists groups of trials.
@@ -210,39 +159,40 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if sort == "" && len(metrics) > 0 && !inOrder {
 		sort = metrics[0]
 	}
-	descending := options.descending
-	if !cmd.Flags().Changed("descending") {
-		descending = goalOf(record, sort) == sweep.Maximize
+	if at := slices.Index(metrics, sort); sort != "" && at != 0 { // the one that sorts the groups comes first
+		metrics = append([]string{sort}, slices.DeleteFunc(slices.Clone(metrics), func(name string) bool {
+			return name == sort
+		})...)
 	}
-	if sort != "" && !slices.Contains(metrics, sort) {
-		metrics = append([]string{sort}, metrics...)
+	goals := map[string]string{}
+	for _, name := range metrics {
+		goals[name] = record.Goal(name)
 	}
-	gathered := newGrouping(by, metrics)
-	if err := results.Trials(cmd.Context(), query, gathered.add); err != nil {
+	if cmd.Flags().Changed("descending") && sort != "" {
+		goals[sort] = map[bool]string{true: sweep.Maximize, false: sweep.Minimize}[options.descending]
+	}
+	f, err := readFrame(cmd.Context(), results, record, query, by, metrics)
+	if err != nil {
 		return err
 	}
-	if name := gathered.lacks(); name != "" {
+	defer func() { _ = f.Close() }() // its files have no names
+	groups, err := groupTrials(cmd.Context(), f, frame.Filter{}, by, metrics, goals, inOrder)
+	if err != nil {
+		return err
+	}
+	if name := groups.lacks(); name != "" {
 		return usageError("--group-by %s: no trial has this parameter; they differ in %s", name,
 			strings.Join(variedParameters(record, false), ", "))
 	}
-	list := gathered.sorted(sort, descending)
 	left := 0
-	if options.limit > 0 && len(list) > options.limit {
-		left = len(list) - options.limit
-		list = list[:options.limit]
+	if options.limit > 0 && len(groups.list) > options.limit {
+		left = len(groups.list) - options.limit
+		groups.list = groups.list[:options.limit]
 	}
 	if options.asJSON {
-		return writeGroups(cmd.OutOrStdout(), list, by, record)
+		return groups.encode(cmd.OutOrStdout())
 	}
-	best := sort
-	if !slices.Contains(metrics, sort) && len(metrics) > 0 {
-		best = metrics[0]
-	}
-	goal := goalOf(record, best)
-	if cmd.Flags().Changed("descending") && best == sort {
-		goal = map[bool]string{true: sweep.Maximize, false: sweep.Minimize}[descending]
-	}
-	table := groupTable(names, by, metrics, list, best, goal)
+	table := groups.table(names)
 	table.wide = options.wide
 	if err := table.write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return err
@@ -253,76 +203,63 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	return nil
 }
 
-// countColumn is a number of trials of a group.
-type countColumn struct {
-	name string
-	of   func(g *trialGroup) int64
+// groupCounts are the columns with numbers of trials of a group.
+var groupCounts = []string{"trials", "completed", "diverged", "failed"}
+
+// countsOf are the numbers of trials of a group in the order of groupCounts.
+func countsOf(group *frame.Group) []int64 {
+	counts := []int64{group.Count}
+	for _, state := range groupCounts[1:] {
+		counts = append(counts, group.States[state])
+	}
+	return counts
 }
 
-// groupTable lays groups out: what they have in common, their trials, the best trial of each by one metric,
-// if it is known which values are better, and the means of all metrics.
-func groupTable(names *trialNames, by, metrics []string, list []*trialGroup, best, goal string) *columns {
-	counts := []countColumn{
-		{"trials", func(g *trialGroup) int64 { return g.trials }},
-		{"completed", func(g *trialGroup) int64 { return g.completed }},
-		{"diverged", func(g *trialGroup) int64 { return g.diverged }},
-		{"failed", func(g *trialGroup) int64 { return g.failed }},
-	}
-	metrics = slices.Clone(metrics)
-	slices.SortStableFunc(metrics, func(a, b string) int { // the one that sorts the groups comes first
-		switch best {
-		case a:
-			return -1
-		case b:
-			return 1
-		}
-		return 0
-	})
+// table lays groups out: what they have in common, their trials, the best trial of each by the first metric, if it is
+// known which values are better, and the means of all metrics.
+func (g *grouped) table(names *trialNames) *columns {
 	table := &columns{more: "--wide shows all"}
 	label := func(name sweep.Name) string {
-		if own := name.Own(); own == "best" || own == "trial" || slices.ContainsFunc(counts, func(c countColumn) bool {
-			return c.name == own
-		}) {
+		if own := name.Own(); own == "best" || own == "trial" || slices.Contains(groupCounts, own) {
 			return string(name)
 		}
 		return names.Label(name)
 	}
-	for _, own := range by {
+	for _, own := range g.by {
 		table.add(always, label(sweep.ParameterKind.Of(own)))
 	}
-	for i, count := range counts {
+	for i, name := range groupCounts {
 		rank := always
 		if i > 0 { // what no trial did tells little
 			rank = 100 + i
-			if !slices.ContainsFunc(list, func(g *trialGroup) bool { return count.of(g) > 0 }) {
+			if !slices.ContainsFunc(g.list, func(group frame.Group) bool { return countsOf(&group)[i] > 0 }) {
 				rank += 100
 			}
 		}
-		table.add(rank, count.name)
+		table.add(rank, name)
 	}
-	for i, name := range metrics {
+	for i, name := range g.metrics {
 		table.add(i, label(sweep.MetricKind.Of(name)))
-		if name == best && goal != "" {
+		if i == 0 && g.goals[name] != "" {
 			table.add(1, "best", "trial")
 		}
 	}
-	for _, group := range list {
-		cells := slices.Clone(group.texts)
-		for _, count := range counts {
-			cells = append(cells, fmt.Sprint(count.of(group)))
+	for i := range g.list {
+		group := &g.list[i]
+		cells := g.texts(group)
+		for _, n := range countsOf(group) {
+			cells = append(cells, fmt.Sprint(n))
 		}
-		for _, name := range metrics {
-			s := group.metrics[name]
-			cells = append(cells, s.text())
-			if name != best || goal == "" {
-				continue
-			}
-			value, index := s.best(goal)
-			if s.n == 0 {
+		for k, name := range g.metrics {
+			s := &group.Metrics[k]
+			cells = append(cells, metricText(s))
+			switch {
+			case k > 0 || g.goals[name] == "":
+			case s.N == 0:
 				cells = append(cells, "", "")
-				continue
+			default:
+				cells = append(cells, fmt.Sprintf("%.4g", *s.BestBy(g.goals[name])), fmt.Sprint(s.Best))
 			}
-			cells = append(cells, fmt.Sprintf("%.4g", value), fmt.Sprint(index))
 		}
 		table.row(cells...)
 	}
@@ -330,47 +267,37 @@ func groupTable(names *trialNames, by, metrics []string, list []*trialGroup, bes
 }
 
 // parameters are the values in which the trials of a group agree.
-func (g *trialGroup) parameters(by []string) map[string]any {
+func (g *grouped) parameters(group *frame.Group) map[string]any {
 	parameters := map[string]any{}
-	for i, name := range by {
-		if g.values[i] != "" {
-			value, err := sweep.DecodeValue([]byte(g.values[i]))
-			if err != nil {
-				value = g.values[i]
-			}
-			parameters[name] = value
+	for i, name := range g.by {
+		if group.Values[i] != nil {
+			parameters[name] = storedValue(group.Values[i])
 		}
 	}
 	return parameters
 }
 
-// object is a group as JSON has it.
-func (g *trialGroup) object(by []string, record *sweep.SweepRecord) map[string]any {
-	metrics := map[string]any{}
-	for name, s := range g.metrics {
-		if s.n > 0 {
-			value, index := s.best(goalOf(record, name))
-			metrics[name] = map[string]any{"count": s.n, "mean": s.mean, "sd": s.deviation(), "best": value,
-				"best_trial": index}
-		}
-	}
-	return map[string]any{"parameters": g.parameters(by), "trials": g.trials, "completed": g.completed,
-		"diverged": g.diverged, "failed": g.failed, "metrics": metrics}
-}
-
-// axisParameters are the parameters that the files of a sweep set, those of extensions last.
-func axisParameters(record *sweep.SweepRecord) iter.Seq[*sweep.AxisParameter] {
-	return func(yield func(*sweep.AxisParameter) bool) {
-		for _, g := range record.Grids {
-			for _, axis := range g.Submission.Spec.Axes {
-				for i := range axis.Parameters {
-					if !yield(&axis.Parameters[i]) {
-						return
-					}
-				}
+// encode writes groups as lines of JSON.
+func (g *grouped) encode(w io.Writer) error {
+	encoder := newEncoder(w)
+	for i := range g.list {
+		group := &g.list[i]
+		metrics := map[string]any{}
+		for k, name := range g.metrics {
+			if s := &group.Metrics[k]; s.N > 0 {
+				metrics[name] = map[string]any{"count": s.N, "mean": s.Mean, "sd": s.SD,
+					"best": s.BestBy(g.goals[name]), "best_trial": s.Best}
 			}
 		}
+		object := map[string]any{"parameters": g.parameters(group), "metrics": metrics}
+		for k, n := range countsOf(group) {
+			object[groupCounts[k]] = n
+		}
+		if err := encoder.Encode(object); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // variedParameters are the parameters in which trials differ by the sweep file.

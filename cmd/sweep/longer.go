@@ -381,12 +381,8 @@ func asAny(texts []string) []any {
 // from them by other defaults than before.
 func longerNames(record *sweep.SweepRecord, d *sweep.Description, points []sweep.Parameters) []string {
 	all, written := map[string]bool{}, map[string]bool{}
-	for i := range record.Grids {
-		for _, axis := range record.Grids[i].Submission.Spec.Axes {
-			for _, p := range axis.Parameters {
-				written[p.Name] = true
-			}
-		}
+	for p := range record.AxisParameters() {
+		written[p.Name] = true
 	}
 	enough := true
 	for _, point := range points {

@@ -107,7 +107,7 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		return err
 	}
 	if !cmd.Flags().Changed("descending") {
-		query.Descending = query.OrderBy.Is(sweep.MetricKind) && goalOf(record, query.OrderBy.Own()) == sweep.Maximize
+		query.Descending = query.OrderBy.Is(sweep.MetricKind) && record.Goal(query.OrderBy.Own()) == sweep.Maximize
 	}
 	shown, err := options.shown(names)
 	if err != nil {
@@ -280,21 +280,6 @@ func (o *trialsOptions) query(names *trialNames, record *sweep.SweepRecord) (swe
 		q.Where = append(q.Where, condition)
 	}
 	return q, nil
-}
-
-// goalOf returns the goal of a metric: the sweep's own if its trials compete by it,
-// else the trainer's.
-func goalOf(record *sweep.SweepRecord, name string) string {
-	for i := range record.Grids {
-		submission := &record.Grids[i].Submission
-		if choice := submission.Spec.Select; choice.By == name && choice.Goal != "" {
-			return choice.Goal
-		}
-		if m := submission.Description.Metric(name); m != nil {
-			return m.Goal
-		}
-	}
-	return ""
 }
 
 // shownMetrics chooses the summary metrics that have a goal or, of programs, all that came, the ones by which

@@ -201,13 +201,9 @@ func sweepParameters(record *sweep.SweepRecord) (all []namedParameter) {
 			add(p.Name, p.Type)
 		}
 	}
-	for i := range record.Grids {
-		for _, axis := range record.Grids[i].Submission.Spec.Axes {
-			for _, p := range axis.Parameters {
-				if !described[p.Name] {
-					add(p.Name, valuesType(p.Values))
-				}
-			}
+	for p := range record.AxisParameters() {
+		if !described[p.Name] {
+			add(p.Name, valuesType(p.Values))
 		}
 	}
 	for i := range all {
@@ -222,22 +218,18 @@ func sweepParameters(record *sweep.SweepRecord) (all []namedParameter) {
 // values that are no texts.
 func alike(record *sweep.SweepRecord, name string) (forms []string) {
 	mixed := false
-	for i := range record.Grids {
-		for _, axis := range record.Grids[i].Submission.Spec.Axes {
-			for _, p := range axis.Parameters {
-				if p.Name != name {
-					continue
-				}
-				mixed = mixed || p.Values.List == nil
-				for _, value := range p.Values.List {
-					text, isText := value.(string)
-					_, isTruth := value.(bool)
-					mixed = mixed || !isText
-					form, err := sweep.CanonicalJSON(value)
-					if err == nil && (isTruth || isText && !sweep.PlainText(text)) {
-						forms = append(forms, string(form))
-					}
-				}
+	for p := range record.AxisParameters() {
+		if p.Name != name {
+			continue
+		}
+		mixed = mixed || p.Values.List == nil
+		for _, value := range p.Values.List {
+			text, isText := value.(string)
+			_, isTruth := value.(bool)
+			mixed = mixed || !isText
+			form, err := sweep.CanonicalJSON(value)
+			if err == nil && (isTruth || isText && !sweep.PlainText(text)) {
+				forms = append(forms, string(form))
 			}
 		}
 	}

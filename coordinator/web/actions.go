@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"slices"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // action selects the trials to act on: those that match the filter, Expect of them when the page

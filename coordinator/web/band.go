@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 	"sweep/sweep/statistics"
 )
 

@@ -1,14 +1,15 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // comparedSweep is a sweep in a comparison. Metric and States are over all of its trials;
@@ -134,18 +135,7 @@ func metricOf(record *sweep.SweepRecord, text string) string {
 	return sweep.Assume(text, sweep.MetricKind).Own()
 }
 
-// goalOf returns the goal of a metric: the sweep's own if its trials compete by it,
-// else the trainer's.
-func goalOf(record *sweep.SweepRecord, name string) string {
-	name = metricOf(record, name)
-	for i := range record.Grids {
-		submission := &record.Grids[i].Submission
-		if choice := submission.Spec.Select; choice.By == name && choice.Goal != "" {
-			return choice.Goal
-		}
-		if m := submission.Description.Metric(name); m != nil && m.Goal != "" {
-			return m.Goal
-		}
-	}
-	return sweep.Minimize
+// goalOf returns the goal of a metric that a text names; the smallest value is the best where nothing is said.
+func goalOf(record *sweep.SweepRecord, text string) string {
+	return cmp.Or(record.Goal(metricOf(record, text)), sweep.Minimize)
 }

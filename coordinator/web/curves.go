@@ -2,14 +2,15 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 const (
@@ -102,7 +103,11 @@ func bandMembers(ctx context.Context, f *frame.Frame, groups *frame.Groups, filt
 	for _, g := range groups.Groups {
 		group := frame.Filter{States: filter.States, Where: slices.Clone(filter.Where), Written: filter.Written}
 		for i, name := range groups.Names {
-			group.Where = append(group.Where, sweep.TrialCondition{Name: name, Operator: "=", Value: g.Values[i]})
+			value := g.Values[i]
+			if value == nil { // without those whose value is null
+				value = json.RawMessage(nil)
+			}
+			group.Where = append(group.Where, sweep.TrialCondition{Name: name, Operator: "=", Value: value})
 		}
 		chosen, err := f.Sample(ctx, frame.SampleQuery{Filter: group, Top: 1, Limit: each})
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 	"sweep/sweep/progress"
 )
 

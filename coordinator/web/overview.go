@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 	"sweep/sweep/progress"
 )
 

@@ -4,20 +4,16 @@ import (
 	"cmp"
 	"slices"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // axisNames returns the parameters that a sweep's files give values for, in their order.
 func axisNames(record *sweep.SweepRecord) []string {
 	names := []string{}
-	for i := range record.Grids {
-		for _, axis := range record.Grids[i].Submission.Spec.Axes {
-			for _, p := range axis.Parameters {
-				if !slices.Contains(names, p.Name) {
-					names = append(names, p.Name)
-				}
-			}
+	for p := range record.AxisParameters() {
+		if !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
 		}
 	}
 	return names

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -13,9 +14,9 @@ import (
 	"strconv"
 	"strings"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
 	"sweep/sweep/figure"
+	"sweep/sweep/frame"
 )
 
 //go:embed report.html
@@ -240,6 +241,8 @@ func shownValue(value any) string {
 		return "none"
 	case float64:
 		return strconv.FormatFloat(v, 'g', 5, 64)
+	case json.RawMessage:
+		return string(v)
 	}
 	return fmt.Sprint(value)
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // query reads what an address asks for; the first error stays.

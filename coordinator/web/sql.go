@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // sql answers the statement behind a list of trials, as the database of this

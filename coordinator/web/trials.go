@@ -3,8 +3,8 @@ package web
 import (
 	"net/http"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // over answers a query over a sweep's columns: with what do returns, and how much of

@@ -23,8 +23,8 @@ import (
 	"sync"
 	"time"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // Store is what a dashboard reads of a database.

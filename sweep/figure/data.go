@@ -211,12 +211,8 @@ func (d *data) findVarying(records []*sweep.SweepRecord) (names []string) {
 	}
 	add(SweepColumn)
 	for _, record := range records {
-		for i := range record.Grids {
-			for _, axis := range record.Grids[i].Submission.Spec.Axes {
-				for _, p := range axis.Parameters {
-					add(p.Name)
-				}
-			}
+		for p := range record.AxisParameters() {
+			add(p.Name)
 		}
 	}
 	return names // parameters that only follow from others, as defaults do, are none of these
@@ -225,19 +221,15 @@ func (d *data) findVarying(records []*sweep.SweepRecord) (names []string) {
 // categorical returns the parameters of text that have several values in sweep files, without those of conditions.
 func categorical(records []*sweep.SweepRecord, where []sweep.TrialCondition) (names []string) {
 	for _, record := range records {
-		for i := range record.Grids {
-			for _, axis := range record.Grids[i].Submission.Spec.Axes {
-				for _, p := range axis.Parameters {
-					if p.Values.Len() < 2 || slices.Contains(names, p.Name) ||
-						slices.ContainsFunc(where, func(c sweep.TrialCondition) bool {
-							return c.Name.Own() == p.Name && !c.Name.Is(sweep.MetricKind)
-						}) {
-						continue
-					}
-					if _, text := p.Values.At(0).(string); text {
-						names = append(names, p.Name)
-					}
-				}
+		for p := range record.AxisParameters() {
+			if p.Values.Len() < 2 || slices.Contains(names, p.Name) ||
+				slices.ContainsFunc(where, func(c sweep.TrialCondition) bool {
+					return c.Name.Own() == p.Name && !c.Name.Is(sweep.MetricKind)
+				}) {
+				continue
+			}
+			if _, text := p.Values.At(0).(string); text {
+				names = append(names, p.Name)
 			}
 		}
 	}
@@ -342,7 +334,8 @@ func groups(trials []trial, by []string) []group {
 				continue
 			}
 			text := valueText(value)
-			key = append(key, "="+text)
+			form, _ := sweep.CanonicalJSON(value) // a stored value has a form
+			key = append(key, "="+string(form))
 			if _, isText := value.(string); !isText {
 				text = words(name) + " " + text
 			}
@@ -360,11 +353,13 @@ func groups(trials []trial, by []string) []group {
 	return list
 }
 
-// valueText is a parameter's value as a picture has it.
+// valueText is a parameter's value as a picture has it: a text in quotes if it reads as another value.
 func valueText(value any) string {
 	switch v := value.(type) {
 	case string:
-		return v
+		if sweep.PlainText(v) {
+			return v
+		}
 	case float64:
 		return tickText(v)
 	}

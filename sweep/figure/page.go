@@ -68,15 +68,11 @@ func (p *Page) panels(records []*sweep.SweepRecord) (list []Options, sparse []bo
 // fileValues lists the values of a parameter in sweep files, in their order.
 func fileValues(records []*sweep.SweepRecord, name string) (list []any) {
 	for _, record := range records {
-		for i := range record.Grids {
-			for _, axis := range record.Grids[i].Submission.Spec.Axes {
-				for _, p := range axis.Parameters {
-					for k := range p.Values.Len() {
-						value := p.Values.At(k)
-						if p.Name == name && !slices.ContainsFunc(list, func(v any) bool { return same(v, value) }) {
-							list = append(list, value)
-						}
-					}
+		for p := range record.AxisParameters() {
+			for k := range p.Values.Len() {
+				value := p.Values.At(k)
+				if p.Name == name && !slices.ContainsFunc(list, func(v any) bool { return same(v, value) }) {
+					list = append(list, value)
 				}
 			}
 		}

@@ -2,14 +2,13 @@
 // so that sorting, filtering, grouping and plotting read only the columns that they need, and no
 // JSON. Its main type is Frame:
 //
-//	f, err := frame.New("")
-//	err = f.Load(frame.Span{Until: 4096}, read)
+//	f, err := frame.Read(ctx, results, record, sweep.TrialQuery{})
 //	page, err := f.Page(ctx, frame.Query{OrderBy: "loss", Limit: 50})
 //
 // The columns are unnamed files in the directory of temporary files. Memory does not grow with the
 // number of trials, only with the number of distinct texts and, during a query, of groups.
 //
-// load.go reads trials in; condition.go filters them; page.go, group.go, slice.go, sample.go and
+// read.go and load.go read trials in, records and rows; condition.go filters them; page.go, group.go, slice.go, sample.go and
 // importance.go each answer one kind of query.
 package frame
 

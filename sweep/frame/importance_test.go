@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // importances returns the importance of each parameter for the metric loss.

@@ -73,19 +73,27 @@ func (p *page) set(c *column, row int, value uint64) {
 
 // put enters a member of parameters or summary.
 func (f *Frame) put(p *page, row int, kind sweep.NameKind, name, value []byte) {
-	members := f.members[kind]
-	c := members[string(name[1:max(1, len(name)-1)])]
+	c := f.members[kind][string(name[1:max(1, len(name)-1)])]
 	if c == nil || bytes.IndexByte(name, '\\') >= 0 {
-		plain := text(name)
-		if c = members[plain]; c == nil {
-			c = &column{name: plain, kind: kind}
-			f.mu.Lock()
-			f.add(c)
-			f.mu.Unlock()
-		}
+		c = f.member(kind, text(name))
 	}
-	coded := f.encode(c, value)
-	if !c.numeric && kind == sweep.ParameterKind && !isSpecial(coded) {
+	f.enter(p, row, c, f.encode(c, value))
+}
+
+// member returns the column of a parameter or metric, a new one if there is none.
+func (f *Frame) member(kind sweep.NameKind, own string) *column {
+	c := f.members[kind][own]
+	if c == nil {
+		c = &column{name: own, kind: kind}
+		f.mu.Lock()
+		f.add(c)
+		f.mu.Unlock()
+	}
+	return c
+}
+
+func (f *Frame) enter(p *page, row int, c *column, coded uint64) {
+	if !c.numeric && c.kind == sweep.ParameterKind && !isSpecial(coded) {
 		f.mu.Lock()
 		c.numeric = true
 		f.names.AddParameter(c.name, true)
@@ -95,7 +103,7 @@ func (f *Frame) put(p *page, row int, kind sweep.NameKind, name, value []byte) {
 }
 
 func (f *Frame) add(c *column) {
-	c.constant = missing
+	c.constant, c.null, c.missing, c.lacking = missing, missing, f.loaded.Rows > 0, f.loaded.Rows > 0
 	f.columns = append(f.columns, c)
 	f.byName[c.id()] = c
 	switch members := f.members[c.kind]; c.kind {
@@ -132,7 +140,10 @@ func (f *Frame) parse(c *column, raw []byte) uint64 {
 	case 't', 'f':
 		e.kind = "boolean"
 	case 'n':
-		return missing
+		if c.kind != sweep.ParameterKind {
+			return missing
+		}
+		e.kind = "null"
 	case '{', '[':
 	default:
 		v, err := strconv.ParseFloat(string(raw), 64)
@@ -150,7 +161,7 @@ func (f *Frame) parse(c *column, raw []byte) uint64 {
 // code returns an entry of a column's dictionary in 64 bits.
 func (f *Frame) code(c *column, e entry) uint64 {
 	code, ok := c.codes[e]
-	if !ok && len(c.entries) >= mostTexts {
+	if !ok && len(c.entries) >= mostTexts && e.kind != "null" {
 		e = entry{"… one of more than 65,535 texts", "text"}
 		code, ok = c.codes[e]
 	}
@@ -163,8 +174,11 @@ func (f *Frame) code(c *column, e entry) uint64 {
 		c.codes = map[entry]uint64{}
 	}
 	c.entries = append(c.entries, e)
-	c.codes[e] = special | uint64(len(c.entries))
-	return c.codes[e]
+	code = special | uint64(len(c.entries))
+	if c.codes[e] = code; e.kind == "null" {
+		c.null = code
+	}
+	return code
 }
 
 // save writes the trials from a row on, all of one page.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // pageRows is how many trials a page has.

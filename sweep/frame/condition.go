@@ -105,9 +105,9 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 	case nil:
 		switch condition.Operator {
 		case "=":
-			return func(value uint64) bool { return value == missing }, nil
+			return c.absent, nil
 		case "!=":
-			return func(value uint64) bool { return value != missing }, nil
+			return func(value uint64) bool { return !c.absent(value) }, nil
 		}
 		return nil, fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", c.name,
 			condition.Operator)
@@ -119,8 +119,14 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		kind, text = "boolean", fmt.Sprint(v)
 	case string:
 		kind, text = "text", v
-	case json.RawMessage:
+	case json.RawMessage: // a value of a group
 		kind, text = "json", string(v)
+		switch text {
+		case "null":
+			kind = "null"
+		case "":
+			return func(value uint64) bool { return value == missing }, nil
+		}
 	default:
 		canonical, err := sweep.CanonicalJSON(v)
 		if err != nil {
@@ -128,10 +134,13 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		}
 		kind, text = "json", string(canonical)
 	}
+	if kind == "json" && condition.Operator != "=" && !unequal {
+		return nil, fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", c.name, condition.Operator)
+	}
 	numeric := kind == "number"
 	entries := make([]bool, len(c.entries)+1) // by code; no condition but one on null holds for a missing value
 	for i, e := range c.entries {
-		entries[i+1] = unequal
+		entries[i+1] = unequal && e.kind != "null"
 		if e.kind == kind {
 			entries[i+1] = accepts[1+strings.Compare(e.text, text)]
 		} else if numeric && e.kind == "large" {

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -19,6 +20,14 @@ type Statistics struct {
 	Max  *float64 `json:"max"`
 	// Best is the trial with the best value, -1 if there is none.
 	Best int64 `json:"best"`
+}
+
+// BestBy returns the best value, nil if there is none; the smallest is the best unless the goal is another.
+func (s *Statistics) BestBy(goal string) *float64 {
+	if goal == sweep.Maximize {
+		return s.Max
+	}
+	return s.Min
 }
 
 // sums gathers Statistics.
@@ -71,9 +80,12 @@ type GroupQuery struct {
 	OrderBy       string
 	Descending    bool
 	Offset, Limit int
+	// All asks for all groups, whatever Limit is.
+	All bool
 }
 
-// Group is some trials that agree: the values that they share, the first of them, how many there
+// Group is some trials that agree: the values that they share (nil for a parameter that they do not have, null as JSON
+// for one that is null), the first of them, how many there
 // are, in all and by state, and the statistics of the metrics over those that completed and did
 // not diverge.
 type Group struct {
@@ -135,7 +147,9 @@ func (g *gathered) states() map[string]int64 {
 
 // Groups answers a query. Groups are told apart by 64 bits of their values.
 func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
-	if q.Limit < 0 || q.Limit > MostRows || q.Offset < 0 {
+	if q.All {
+		q.Limit = MostGroups
+	} else if q.Limit < 0 || q.Limit > MostRows || q.Offset < 0 {
 		return nil, fmt.Errorf("limit %d and offset %d: expected a limit of 0 to %d groups, and no negative offset",
 			q.Limit, q.Offset, MostRows)
 	}
@@ -192,17 +206,29 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	}
 	for i, number := range chosen {
 		g := &groups[number]
-		row, err := f.row(g.first, axes)
+		values, err := f.shared(g.first, axes)
 		if err != nil {
 			return nil, err
 		}
-		out := Group{Values: row.Cells, First: g.first, Count: g.count(), States: g.states(), Metrics: []Statistics{}}
+		out := Group{Values: values, First: g.first, Count: g.count(), States: g.states(), Metrics: []Statistics{}}
 		for k, name := range q.Metrics {
 			out.Metrics = append(out.Metrics, sums[i][k].statistics(q.Goals[name]))
 		}
 		answer.Groups = append(answer.Groups, out)
 	}
 	return answer, nil
+}
+
+// shared returns the values of a group by its first trial.
+func (f *Frame) shared(first int64, axes []*column) ([]any, error) {
+	_, coded, err := f.one(first, axes)
+	values := make([]any, len(axes))
+	for i, value := range coded {
+		if values[i] = axes[i].decode(value); value == axes[i].null && value != missing {
+			values[i] = json.RawMessage("null")
+		}
+	}
+	return values, err
 }
 
 // hash mixes the values of a row.

@@ -41,7 +41,7 @@ func isSpecial(value uint64) bool { return value&special == special }
 // entry is a value that is no number: a text, a truth value, or other JSON.
 type entry struct {
 	text string
-	kind string // text, boolean, json, or large for a whole number that has no 64 bits of its own
+	kind string // text, boolean, null, json, or large for a whole number that has no 64 bits of its own
 }
 
 // column is a parameter, a metric or a figure of all trials.
@@ -61,6 +61,8 @@ type column struct {
 
 	entries []entry
 	codes   map[entry]uint64
+	// null is a parameter's value null, which groups tell from none and nothing else does; missing without one.
+	null uint64
 
 	// distinct are the values that were read, as long as they are few; many says
 	// that they are not. low and high bound the numbers.
@@ -68,7 +70,8 @@ type column struct {
 	many      bool
 	numbers   bool
 	low, high float64
-	missing   bool
+	missing   bool // some trials have no value; lacking that it is not null either
+	lacking   bool
 
 	// interned is the loader's own.
 	interned map[string]uint64
@@ -77,7 +80,10 @@ type column struct {
 // id is the name of the column with its kind.
 func (c *column) id() sweep.Name { return c.kind.Of(c.name) }
 
-// decode returns a value as JSON has it; nil if it is missing.
+// absent reports whether a value is missing or null.
+func (c *column) absent(value uint64) bool { return value == missing || value == c.null }
+
+// decode returns a value as JSON has it; nil if it is absent.
 func (c *column) decode(value uint64) any {
 	if !isSpecial(value) {
 		return math.Float64frombits(value)
@@ -90,6 +96,8 @@ func (c *column) decode(value uint64) any {
 	switch {
 	case e.kind == "boolean":
 		return e.text == "true"
+	case e.kind == "null":
+		return nil
 	case (e.kind == "json" || e.kind == "large") && json.Valid([]byte(e.text)):
 		return json.RawMessage(e.text)
 	}
@@ -98,8 +106,8 @@ func (c *column) decode(value uint64) any {
 
 // note adds a value to what Columns tells.
 func (c *column) note(value uint64) {
-	if value == missing {
-		c.missing = true
+	if c.absent(value) {
+		c.missing, c.lacking = true, c.lacking || value == missing
 		return
 	}
 	if !isSpecial(value) {
@@ -128,11 +136,14 @@ func (c *column) order() func(value uint64) (class int8, key float64) {
 	var places []int
 	var large []int
 	for i, e := range c.entries {
-		if e.kind == "large" {
+		switch e.kind {
+		case "large":
 			large = append(large, i)
-			continue
+		case "null":
+			classes[i] = 2
+		default:
+			places = append(places, i)
 		}
-		places = append(places, i)
 	}
 	slices.SortFunc(places, func(a, b int) int { return strings.Compare(c.entries[a].text, c.entries[b].text) })
 	for rank, place := range places {
@@ -234,12 +245,40 @@ func (f *Frame) Columns() []Column {
 	return list
 }
 
+// Values returns the values that each parameter of a trial has, in order, null as JSON and nil if a trial has none. Of more than
+// a thousand there are the smallest and the largest number.
+func (f *Frame) Values() map[string][]any {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	all := map[string][]any{}
+	for own, c := range f.members[sweep.ParameterKind] {
+		var list []any
+		for _, value := range c.sorted() {
+			list = append(list, c.decode(value))
+		}
+		if c.many && c.numbers {
+			list = append(list, c.low, c.high)
+		}
+		if c.null != missing {
+			list = append(list, json.RawMessage("null"))
+		}
+		if list == nil {
+			continue // it is known by its name alone
+		}
+		if c.lacking {
+			list = append(list, nil)
+		}
+		all[own] = list
+	}
+	return all
+}
+
 // sorted returns the distinct values in their order.
 func (c *column) sorted() []uint64 {
 	order := c.order()
 	return slices.SortedFunc(maps.Keys(c.distinct), func(a, b uint64) int {
 		classA, keyA := order(a)
 		classB, keyB := order(b)
-		return comparePlace(place{classA, keyA, 0}, place{classB, keyB, 0})
+		return comparePlace(place{classA, keyA, int64(a)}, place{classB, keyB, int64(b)})
 	})
 }
