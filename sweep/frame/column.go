@@ -245,8 +245,8 @@ func (f *Frame) Columns() []Column {
 	return list
 }
 
-// Values returns the values that each parameter of a trial has, in order, null as JSON and nil if a trial has none. Of more than
-// a thousand there are the smallest and the largest number.
+// Values returns the values that each parameter of a trial has, in order, null as JSON and nil if a trial has none. Of
+// more than a thousand there are the smallest and the largest number.
 func (f *Frame) Values() map[string][]any {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

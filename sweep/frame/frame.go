@@ -8,8 +8,8 @@
 // The columns are unnamed files in the directory of temporary files. Memory does not grow with the
 // number of trials, only with the number of distinct texts and, during a query, of groups.
 //
-// read.go and load.go read trials in, records and rows; condition.go filters them; page.go, group.go, slice.go, sample.go and
-// importance.go each answer one kind of query.
+// read.go and load.go read trials in, records and rows; condition.go filters them; page.go, group.go, slice.go,
+// sample.go and importance.go each answer one kind of query.
 package frame
 
 import (

@@ -172,8 +172,7 @@ func member(key string, objects []string) database.Member {
 				numbers = " NULLS FIRST"
 			}
 			return "coalesce(" + kind + ", 'null') = 'null', CASE " + kind + " WHEN 'number' THEN " + plain +
-				"::numeric WHEN 'boolean' THEN " +
-				plain + "::boolean::integer END" + direction + numbers + ", " + plain + ` COLLATE "C"` + direction
+				"::numeric END" + direction + numbers + ", " + plain + ` COLLATE "C"` + direction
 		},
 	}
 }

@@ -237,7 +237,11 @@ func member(key string, objects []string) database.Member {
 			"number": of("'integer', 'real'"), "text": of("'text'"), "boolean": of("'true', 'false'"),
 			"json": of("'array', 'object'"),
 		},
-		Order: func(direction string) string { return value + direction + " NULLS LAST" },
+		// Numbers come before texts by themselves; truth values, which are numbers here, are among the texts.
+		Order: func(direction string) string {
+			return "CASE " + kind + " WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE " + value + " END" +
+				direction + " NULLS LAST"
+		},
 	}
 }
 

@@ -73,6 +73,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Reading", testReading},
 		{"Rows", testRows},
 		{"Selection", testSelection},
+		{"Filters", testFilters},
 		{"Names", testNames},
 		{"Query", testQuery},
 		{"Metrics", testMetrics},
