@@ -24,8 +24,10 @@ type Script struct {
 	Files []string `json:"files,omitempty"`
 	// Directory is where the program runs, on the machine of the submitter.
 	Directory string `json:"directory,omitempty"`
-	Project   string `json:"project,omitempty"`
-	Entity    string `json:"entity,omitempty"`
+	// Own says that each trial runs in a directory of its own, with copies of what Directory has.
+	Own     bool   `json:"own_directory,omitempty"`
+	Project string `json:"project,omitempty"`
+	Entity  string `json:"entity,omitempty"`
 	// Metric is the one that compares trials, if the file names one.
 	Metric string `json:"metric,omitempty"`
 	// Parameters are in the order of the file.

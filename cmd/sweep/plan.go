@@ -131,7 +131,7 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 		return nil, err
 	}
 	if program := decoded.Spec.Script; program != nil {
-		note, err := placeScript(program, path, options)
+		note, err := s.placeScript(ctx, program, path, options)
 		if err != nil {
 			return nil, decoded.Locate(err)
 		}

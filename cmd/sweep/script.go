@@ -37,24 +37,34 @@ func scriptTrainer(program, home string) trainer.BuiltIn {
 
 // placeScript finds the directory in which a sweep file's program runs, and says
 // which it is.
-func placeScript(s *sweep.Script, path string, o planOptions) (note string, err error) {
+func (s *settings) placeScript(ctx context.Context, program *sweep.Script, path string,
+	o planOptions) (note string, err error) {
 	find := func() (string, error) { return filepath.Abs(o.directory) }
 	if o.directory == "" {
-		find = func() (string, error) { return script.Locate(s, path) }
+		find = func() (string, error) { return script.Locate(program, path) }
 	}
 	directory, err := find()
 	if err == nil && o.roots != nil {
-		err = script.CheckConfined(s, directory, o.roots)
+		err = script.CheckConfined(program, directory, o.roots)
+	}
+	var home string
+	if err == nil {
+		home, err = s.homeDir()
 	}
 	if err != nil {
 		return "", err
 	}
-	s.Directory = directory
-	what := s.Program
+	program.Directory = directory
+	what := program.Program
 	if what == "" {
 		what = "the command"
 	}
-	return fmt.Sprintf("%s runs in %s", what, directory), nil
+	note = fmt.Sprintf("%s runs in %s", what, directory)
+	listing, err := script.Listing(ctx, program, home)
+	if listing != "" {
+		note += ", each trial in a directory of its own: " + listing
+	}
+	return note, err
 }
 
 // asFromShell gives the trainers of a launcher the environment, home directory and files that a program

@@ -462,3 +462,94 @@ func TestProgramsOnACluster(t *testing.T) {
 		t.Errorf("workers: %s%s", stdout, stderr)
 	}
 }
+
+// Trials with directories of their own read what they have written; in a shared one the sweep says that they may not
+// have, and such results are not reused.
+func TestOwnDirectories(t *testing.T) {
+	home := t.TempDir()
+	dir := folder(t, map[string]string{
+		"train.py": `
+import json, os, time
+p = json.load(open(os.environ["SWEEP_PARAMETERS"]))
+open("best.pth", "w").write(str(p["lr"]))
+open(os.path.join(os.environ["MEETING"], str(p["lr"])), "w").close()
+while len(os.listdir(os.environ["MEETING"])) < 2: time.sleep(0.01)
+open(os.environ["SWEEP_EVENTS"], "a").write(json.dumps({"loss": abs(int(open("best.pth").read()) - p["lr"])}) + "\n")
+`,
+		"sweep.yaml": `
+program: train.py
+directory: own
+command: [` + python(t) + `, "${program}"]
+metric: {name: loss, goal: minimize}
+parameters: {lr: {values: [1, 2]}}
+`,
+		"data.bin": "x",
+	})
+	path := filepath.Join(dir, "sweep.yaml")
+	t.Setenv("MEETING", t.TempDir())
+	run := func(args ...string) string {
+		t.Helper()
+		stdout, stderr, code := output(t, home, args...)
+		if code != 0 {
+			t.Fatalf("%q: exit code %d: %s%s", args, code, stdout, stderr)
+		}
+		return stdout + stderr
+	}
+	const listing = "each trial in a directory of its own: 3 files ("
+	if got := run("expand", path); !strings.Contains(got, listing) {
+		t.Errorf("expand lacks %q: %s", listing, got)
+	}
+	if got := run("run", path, "--slots", "2"); !strings.Contains(got, listing) || strings.Contains(got, "while both ran") ||
+		!strings.Contains(got, "best loss 0: trial 0, lr 1 (ties: 1)") && !strings.Contains(got, "trial 1, lr 2 (ties: 1)") {
+		t.Errorf("with own directories: %s", got)
+	}
+	if left, _ := os.ReadDir(filepath.Join(home, "script", "directories")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "best.pth")); err == nil {
+		t.Error("a trial has written into the project's directory")
+	}
+	write(t, dir, "sweep.yaml", strings.Replace(readText(t, path), "directory: own", "directory: shared", 1))
+	if got := run("run", path, "--slots", "2"); !strings.Contains(got, "2 reused") {
+		t.Errorf("results of own directories: %s", got)
+	}
+	t.Setenv("MEETING", t.TempDir())
+	const noticed = "1 of the trials: trials 0 and 1 wrote best.pth in the same directory while both ran: write to " +
+		"$SWEEP_ARTIFACTS or set directory: own"
+	if got := run("run", path, "--slots", "2", "--reuse=false"); !strings.Contains(got, noticed) {
+		t.Errorf("the shared directory: %q is missing: %s", noticed, got)
+	}
+	if got := run("trial", "show", "latest", "1"); !strings.Contains(got, "best.pth") || !strings.Contains(got, "changed") {
+		t.Errorf("the inputs: %s", got)
+	}
+	for name, want := range map[string]string{"none": "must be own or shared, not \"none\"", "[own]": "must be text"} {
+		write(t, dir, "bad.yaml", strings.Replace(readText(t, path), "directory: shared", "directory: "+name, 1))
+		if _, stderr, code := output(t, home, "expand", filepath.Join(dir, "bad.yaml")); code != exitUsage ||
+			!strings.Contains(stderr, "bad.yaml:3:12: directory: "+want) {
+			t.Errorf("directory: %s: exit code %d: %s", name, code, stderr)
+		}
+	}
+	write(t, dir, "bad.yaml", "trainer: noop\ndirectory: own\nparameters: {x: {values: [1]}}\n")
+	if _, stderr, code := output(t, home, "expand", filepath.Join(dir, "bad.yaml")); code != exitUsage ||
+		!strings.Contains(stderr, "goes with program") {
+		t.Errorf("without a program: exit code %d: %s", code, stderr)
+	}
+	write(t, dir, "tune.py", `
+import wandb
+try: wandb.agent(wandb.sweep({"directory": "own", "parameters": {"x": {"values": [1]}}}), function=print)
+except wandb.UsageError as e: print("REFUSED", e)
+`)
+	if got := run("exec", python(t), filepath.Join(dir, "tune.py")); !strings.Contains(got, "REFUSED directory: own needs") {
+		t.Errorf("a function: %s", got)
+	}
+}
+
+// readText reads a file.
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

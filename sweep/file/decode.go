@@ -100,7 +100,7 @@ var (
 		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
 		"zip", "when", "exclude", "run_cap", "select", "limits", "canary", "budget", "artifacts", "keep",
 		"requires",
-		"program", "command", "files", "project", "entity", "seed", "batch",
+		"program", "command", "files", "directory", "project", "entity", "seed", "batch",
 	}, policy.Keys()...)
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
 )

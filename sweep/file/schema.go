@@ -90,6 +90,8 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"The command line of program, as a list of words with macros such as ${program} and ${args}."),
 		"files": documented(oneOrMore(object{"type": "string"}), "Files that results depend on, as "+
 			"requirements.txt or src/*.py: if one changes, trials run again."),
+		"directory": documented(object{"enum": []string{"own", "shared"}, "default": "shared"}, "own runs each trial "+
+			"of program in a copy of its directory, which is removed afterwards; shared runs all in that directory."),
 		"project":    text("The project that programs see which log to W&B."),
 		"entity":     text("The entity that programs see which log to W&B."),
 		"parameters": parameters,

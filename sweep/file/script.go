@@ -47,6 +47,10 @@ func (d *decoder) decodeScript() {
 			d.fail(e.where, "files", "goes with program: its files are part of what decides about results; trainer "+
 				"%s has none", d.file.Spec.Trainer)
 		}
+		if e, ok := d.top["directory"]; ok {
+			d.fail(e.where, "directory", "goes with program, which runs in it; trainer %s has none",
+				d.file.Spec.Trainer)
+		}
 		return
 	}
 	s := &sweep.Script{}
@@ -65,6 +69,15 @@ func (d *decoder) decodeScript() {
 	}
 	if n, ok := d.given("files"); ok {
 		s.Files, _, _ = d.texts(n, "files")
+	}
+	if n, ok := d.given("directory"); ok {
+		switch text, ok := d.text(n, "directory"); {
+		case text == "own":
+			s.Own = true
+		case ok && text != "shared":
+			d.fail(at(n), "directory", "must be own or shared, not %s; sweep run --directory names the directory in "+
+				"which the program is", shorten(text))
+		}
 	}
 	s.Command = d.decodeCommand(s.Program != "")
 	d.file.Spec.Script = s

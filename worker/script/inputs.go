@@ -29,7 +29,9 @@ import (
 //	R SIZE TIME PATH  a file is read, which has this size and time of change in nanoseconds
 //	M SIZE TIME PATH  a file is a word of a command that is started
 //	A PATH            a file was to be read and does not exist
-//	W PATH            a file is written
+//	W TIME PATH       a file is written
+//	L TIME PATH       a file is appended to, or is a database: processes share it on purpose
+//	O PATH            a file that was written is read
 //	E NAME            a variable is looked up
 //	C                 a process is started that should record, too
 //	X NAME            a process is started that does not
@@ -58,6 +60,8 @@ type recorder struct {
 	digested int64
 	files    map[string]*inputFile
 	looked   map[string]bool
+	// shared are the names of files that were read and that another trial has written meanwhile.
+	shared map[string]bool
 	// pids are the processes that record; started counts those that should, too, and other names one that does not.
 	pids    map[int]bool
 	started int
@@ -75,7 +79,7 @@ type inputFile struct {
 func (e *execution) newRecorder(variables environment) (*recorder, error) {
 	r := &recorder{
 		path: filepath.Join(e.scratch, "inputs"), trainer: e.trainer, began: time.Now(), variables: variables,
-		project: e.trainer.projectOf(e.directory, e.scratch), words: map[string]*inputFile{},
+		project: e.project, words: map[string]*inputFile{}, shared: map[string]bool{},
 		files: map[string]*inputFile{}, looked: map[string]bool{}, pids: map[int]bool{},
 	}
 	for _, name := range e.request.Parameters.Names() {
@@ -85,7 +89,7 @@ func (e *execution) newRecorder(variables environment) (*recorder, error) {
 		}
 		path := text
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(e.directory, path)
+			path = filepath.Join(e.workdir, path)
 		}
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			f := &inputFile{size: info.Size(), time: info.ModTime().UnixNano()}
@@ -157,7 +161,7 @@ func (r *recorder) take() {
 		}
 		r.rest = after
 		kind, text, _ := strings.Cut(string(line), " ")
-		r.line(kind, strings.NewReplacer(`\\`, `\`, `\n`, "\n").Replace(text))
+		r.line(kind, unescape(text))
 	}
 }
 
@@ -188,7 +192,8 @@ func (r *recorder) line(kind, text string) {
 		if r.files[text] == nil {
 			r.files[text] = &inputFile{digest: sweep.AbsentInput}
 		}
-	case "W":
+	case "W", "L":
+		_, text = timed(text)
 		if r.files[text] == nil {
 			r.files[text] = &inputFile{} // it is the trial's own
 		}
@@ -269,6 +274,12 @@ func (r *recorder) list(pid int) *sweep.Inputs {
 			in.Rows = append(in.Rows, sweep.Input{Kind: sweep.VariableInput, Name: name, Digest: digest})
 		}
 	}
+	for name := range r.shared { // which of them it read, is not known
+		in.Rows = slices.DeleteFunc(in.Rows, func(row sweep.Input) bool {
+			return row.Name == name && row.Kind != sweep.VariableInput
+		})
+		in.Rows = append(in.Rows, sweep.Input{Kind: sweep.FileInput, Name: name, Digest: sweep.ChangedInput})
+	}
 	in.Rows = resumed(in.Rows, r.earlier)
 	children := len(r.pids)
 	if r.pids[pid] {
@@ -336,6 +347,8 @@ type project struct {
 	skipped []string
 	// outside says that files of other folders are inputs, too: the submitter's machine has them.
 	outside bool
+	// copied is the trial's own copy of the last of roots; empty if there is none.
+	copied string
 }
 
 // systems are folders whose files belong to the machine.
@@ -373,6 +386,9 @@ func (t *Trainer) projectOf(directory, scratch string) *project {
 // name returns the name of a file by its absolute path, false if it is no input.
 func (p *project) name(path string) (string, bool) {
 	path = filepath.Clean(path)
+	if rest, err := filepath.Rel(p.copied, path); p.copied != "" && err == nil && filepath.IsLocal(rest) {
+		path = filepath.Join(p.roots[len(p.roots)-1], rest)
+	}
 	if below(path, p.skipped) {
 		return "", false
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +41,8 @@ type Options struct {
 	Grace time.Duration
 	// Log gets the logs of all trials; os.Stderr if nil.
 	Log io.Writer
+	// mostCopied is mostCopied if 0.
+	mostCopied int64
 }
 
 // Trainer runs the program of a sweep for each trial. It implements sweep.Trainer.
@@ -55,12 +56,15 @@ type Trainer struct {
 // New returns the trainer.
 func New(options Options) *Trainer {
 	options.Grace = cmp.Or(options.Grace, Grace)
+	options.mostCopied = cmp.Or(options.mostCopied, mostCopied)
 	if options.Log == nil {
 		options.Log = os.Stderr
 	}
 	t := &Trainer{options: options, standIn: sync.OnceValues(makeStandIn)}
 	t.removeOld(time.Now())
 	t.removeJournals()
+	t.removeLeftDirectories()
+	t.removeOldShares(time.Now())
 	return t
 }
 
@@ -141,17 +145,22 @@ func (c *changedError) Unwrap() error { return sweep.ErrDatasetChanged }
 
 // execution is one trial's program.
 type execution struct {
-	trainer   *Trainer
-	request   sweep.TrainRequest
-	directory string
-	sink      sweep.Sink
-	log       trialLog
+	trainer *Trainer
+	request sweep.TrainRequest
+	// directory is the project's, workdir where the program runs: that, or the trial's own.
+	directory, workdir string
+	project            *project
+	// links says which files of its own directory are links.
+	links string
+	sink  sweep.Sink
+	log   trialLog
 	// scratch is removed with the execution.
 	scratch string
 	// artifacts is the folder for the trial's artifacts.
 	artifacts string
 	journal   *journal
 	inputs    *recorder
+	sharing   *sharing
 }
 
 // say writes a line of the trainer itself into the log.
@@ -166,6 +175,11 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 		return nil, fmt.Errorf("folder of the trial: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(e.scratch) }() // gone with its parent, at the latest
+	remove, err := e.ownDirectory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
 	checkpoints, err := e.trainer.openFolder(string(e.request.Fingerprint), e.scratch)
 	if err != nil {
 		return nil, err
@@ -195,8 +209,11 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	defer stop()
 	var sinkErr error
 	p.read = func(r io.Reader) { sinkErr = e.read(r, m, stop) }
+	e.sharing = e.newSharing()
+	defer e.sharing.close()
 	state, err := p.run(running, e.trainer.options.Grace)
 	recording()
+	conflicts := e.sharing.end()
 	defer e.dropEmptyArtifacts()
 	switch {
 	case ctx.Err() != nil:
@@ -206,11 +223,14 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	case err != nil:
 		var missing *exec.Error
 		if errors.As(err, &missing) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-			err = fmt.Errorf("%s cannot be started in %s: %w", p.argv[0], e.directory, err)
+			err = fmt.Errorf("%s cannot be started in %s: %w", p.argv[0], e.workdir, err)
 		}
 		return nil, err
 	}
-	result, err := e.conclude(state, m)
+	if e.links != "" {
+		e.say("the trial ran in a directory of its own, with %s", e.links)
+	}
+	result, err := e.conclude(state, m, remark(e.request.Index, e.request.Script.Own, conflicts))
 	if result != nil {
 		if err := e.handOver(); err != nil {
 			return nil, err
@@ -268,8 +288,11 @@ func (e *execution) read(r io.Reader, m *metrics, stop func()) error {
 }
 
 // conclude returns the result of a program that has ended. It returns an error if another
-// execution may succeed.
-func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result, error) {
+// execution may succeed. shared says what other trials have written, too.
+func (e *execution) conclude(state *os.ProcessState, m *metrics, shared string) (*sweep.Result, error) {
+	if shared != "" {
+		e.say("%s", shared)
+	}
 	log := e.log.end(logLimit)
 	status := state.ExitCode()
 	last := telling(log)
@@ -296,63 +319,16 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 		}
 		return r, nil
 	}
-	var remarks []string
-	if metric := e.request.Script.Metric; metric != "" {
-		s := m.series[metric]
-		switch {
-		case s == nil:
-			logged := "no other was either"
-			if len(names) > 0 {
-				logged = "the program logged " + strings.Join(names[:min(len(names), 20)], ", ")
-			}
-			remarks = append(remarks, fmt.Sprintf("the sweep's metric %s was never logged; %s", metric, logged))
-			if near := sweep.Nearest(metric, names); near != "" {
-				remarks[0] += fmt.Sprintf(" (did you mean %q?)", near)
-			}
-		case math.IsNaN(s.summary) || math.IsInf(s.summary, 0):
-			r.Diverged = true
-		}
-	}
-	if m.dropped > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s dropped: the step came before the last one, or the run was finished",
-			sweep.CountText(m.dropped, "log call")))
-	}
-	if m.wrongSteps > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s ignored: a step must be a whole number",
-			sweep.CountText(m.wrongSteps, "step")))
-	}
-	if n := len(m.beyond); n > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s left out: a trial has at most %d metrics",
-			sweep.CountText(n, "metric"),
-			maxMetrics))
-	}
-	if m.complaints > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d lines on $SWEEP_EVENTS could not be read: see the log", m.complaints))
-	}
-	if several := m.severalProcesses(); several != "" {
-		remarks = append(remarks, several)
-	}
-	r.Error = strings.Join(remarks, "; ")
+	remarks := e.remarks(m, r, names)
 	for _, remark := range remarks {
 		e.say("%s", remark)
 	}
+	if shared != "" && e.sharing.first() { // once a sweep: it may hold for all trials
+		remarks = append(remarks, shared)
+	}
+	r.Error = strings.Join(remarks, "; ")
 	r.Stderr = e.log.end(completedLog)
 	return r, nil
-}
-
-// telling returns the last line of a log that the program wrote and is not blank, shortened.
-func telling(log string) string {
-	var line string
-	for l := range strings.Lines(log) {
-		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "sweep: ") {
-			line = l
-		}
-	}
-	const longest = 300
-	if len(line) > longest {
-		line = strings.ToValidUTF8(line[:longest], "") + "…"
-	}
-	return strings.ToValidUTF8(line, "�")
 }
 
 // prepare writes the trial's files and returns its process, with command line and environment.
@@ -432,7 +408,7 @@ func (e *execution) prepare(checkpoints string, m *metrics) (*process, error) {
 	if note != "" {
 		e.say("%s", note)
 	}
-	return &process{argv: argv, env: env.list(), directory: e.directory, log: &e.log, events: events}, nil
+	return &process{argv: argv, env: env.list(), directory: e.workdir, log: &e.log, events: events}, nil
 }
 
 // runID is the trial's id as a run of W&B.

@@ -4,11 +4,13 @@ or be slow: it runs inside whatever the program does."""
 
 import os
 import sys
+import time
 
 _open, _write, _close, _stat, _abspath, _fsdecode, _getpid, _getcwd = (
     os.open, os.write, os.close, os.stat, os.path.abspath, os.fsdecode, os.getpid, os.getcwd)
 _APPEND = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
 _ANEW = os.O_TRUNC | os.O_APPEND | os.O_EXCL
+_now = time.time_ns
 _MOST = 10000  # lines of a process
 
 
@@ -20,7 +22,8 @@ class _State:
     frame = None  # where that iteration is
 
 
-_seen, _written = set(), set()
+_seen, _back = set(), set()
+_written = {}  # how, by path: W anew, L shared on purpose, as logs and databases are
 _paths = {}  # absolute paths by relative ones and the working directory
 # Modules through whose functions programs look variables up.
 _between = frozenset(("os", "_collections_abc", "collections.abc", "posixpath", "pathlib", "pathlib._local",
@@ -78,7 +81,12 @@ def _text(path):
 
 def _read(path, certain=True):
     """Notes that a file is read, before that happens; without certain the path may be below another folder."""
-    if path in _seen or path in _written:
+    if path in _written:
+        if path not in _back and path not in _seen and not _foreign(path):
+            _back.add(path)
+            _say("O", path)
+        return
+    if path in _seen:
         return
     _seen.add(path)
     if _foreign(path):
@@ -102,11 +110,11 @@ def _read(path, certain=True):
         _say("R", "%d %d %s" % (info.st_size, info.st_mtime_ns, path))
 
 
-def _write_to(path):
-    if path not in _written:
-        _written.add(path)
+def _write_to(path, kind="W"):
+    if path not in _written or kind == "W" and _written[path] != "W":
+        _written[path] = kind
         if not _foreign(path) and "/__pycache__/" not in path:
-            _say("W", path)
+            _say(kind, "%d %s" % (_now(), path))
 
 
 def _on_open(path, mode, flags):
@@ -129,7 +137,7 @@ def _on_open(path, mode, flags):
         # os.open has no mode, and may have a folder in dir_fd.
         _read(path, mode is not None or name[:1] == "/")
     if access:
-        _write_to(path)
+        _write_to(path, "L" if flags & os.O_APPEND else "W")
 
 
 def _on_import(module, file, *rest):
@@ -148,7 +156,7 @@ def _on_database(name):
     if name and name[:1] != ":" and not name.startswith("file:"):
         path = _abspath(name)
         _read(path)
-        _write_to(path)
+        _write_to(path, "L")
 
 
 def _on_rename(source, target, *rest):

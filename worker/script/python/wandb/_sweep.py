@@ -119,6 +119,9 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None, **igno
     if os.environ.get("SWEEP_AGENT_RAN"):
         open(os.environ["SWEEP_AGENT_RAN"], "w").close()
     if function is not None:
+        if definition.get("directory") == "own":
+            raise UsageError("directory: own needs the program of the sweep: wandb.agent without function=. A function "
+                             "runs in this process, one trial at a time")
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         definition["command"] = [sys.executable, "-m", "wandb._relay"]
         definition.pop("program", None)
