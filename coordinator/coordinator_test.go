@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/policy"
 	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 )
@@ -196,10 +198,29 @@ func TestExtend(t *testing.T) {
 			t.Errorf("an extension by ten more: %d points, %v", points, err)
 		}
 	}
-	if p := b.finish(c, id); p.Completed != 90 {
+	told := submission("told", 80, 12) // 80 … 91, as a program chooses them
+	told.Key = "told-extended-90-1"
+	if points, err := c.Extend(t.Context(), id, told); err != nil || points != 2 {
+		t.Errorf("an extension by two more that are told: %d points, %v", points, err)
+	}
+	twice := submission("twice", 90, 3) // 90 … 92, each twice
+	twice.Spec.Axes[0].Parameters[0].Values = sweep.Values{List: []any{int64(90), int64(92), int64(92), int64(91)}}
+	if points, err := c.Extend(t.Context(), id, twice); err != nil || points != 1 {
+		t.Errorf("an extension by one more that comes twice: %d points, %v", points, err)
+	}
+	if p := b.finish(c, id); p.Completed != 93 {
 		t.Errorf("progress %+v", p)
 	}
-	b.check(id, 90)
+	b.check(id, 93)
+	record, err := b.store.Sweep(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := Locate(t.Context(), record, []sweep.Parameters{{"x": int64(92)}, {"x": int64(5)}, {"x": int64(93)},
+		{"x": int64(89)}, {"x": int64(5)}})
+	if want := []int64{92, 5, -1, 89, 5}; err != nil || !slices.Equal(at, want) {
+		t.Errorf("trials of points: %v, %v; want %v", at, err, want)
+	}
 	other := submission("other", 0, 1)
 	other.Spec.Pool = "gpu"
 	if _, err := c.Extend(t.Context(), id, other); err == nil || !strings.Contains(err.Error(), "pool") {
@@ -213,6 +234,49 @@ func TestExtend(t *testing.T) {
 	}
 	if _, err := c.Extend(t.Context(), "nothing", submission("x", 0, 1)); !errors.Is(err, sweep.ErrNotFound) {
 		t.Errorf("extension of nothing: %v", err)
+	}
+}
+
+// An extension of a search goes on where the draws of the sweep end, with all their replicates.
+func TestExtendSearches(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	search := func(points, replicates int64, policies ...sweep.Policy) *sweep.Submission {
+		s := submission("search", 0, 1_000_000)
+		s.Description.Parameters = append(s.Description.Parameters, sweep.ParameterSchema{Name: sweep.SeedParameter,
+			Type: sweep.IntegerType})
+		s.Spec.Axes = append(s.Spec.Axes, sweep.Axis{Parameters: []sweep.AxisParameter{{Name: sweep.SeedParameter,
+			Values: sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: replicates, Integer: true}}}}})
+		s.Spec.Random, s.Spec.Policies = &sweep.Random{Seed: 3, Replicated: true}, policies
+		s.Spec.Cap = points * replicates
+		return s
+	}
+	sobol, latin := policy.Of(&policy.Sobol{}), policy.Of(&policy.Latin{})
+	for _, test := range []struct {
+		name     string
+		first    *sweep.Submission
+		by       *sweep.Submission
+		want     int64
+		rejected string
+	}{
+		{"random", search(10, 2), search(14, 2), 8, ""},
+		{"fewer", search(10, 2), search(4, 2), 0, ""},
+		{"replicates", search(10, 2), search(10, 3), 10, ""},
+		{"both", search(10, 2), search(12, 3), 16, ""},
+		{"sobol", search(10, 2, sobol), search(14, 2, sobol), 8, ""},
+		{"latin", search(10, 2, latin), search(14, 2, latin), 0, "with another run_cap"},
+		{"the same", search(10, 2, latin), search(10, 2, latin), 0, ""},
+		{"latin's replicates", search(10, 2, latin), search(10, 3, latin), 10, ""},
+	} {
+		id := b.submit(c, test.first)
+		points, err := c.Extend(t.Context(), id, test.by)
+		if points != test.want || (err == nil) != (test.rejected == "") ||
+			err != nil && !strings.Contains(err.Error(), test.rejected) {
+			t.Errorf("%s: %d points, %v; want %d, %q", test.name, points, err, test.want, test.rejected)
+		}
+		if points, err := c.Extend(t.Context(), id, test.first); points != 0 || err != nil {
+			t.Errorf("%s by itself: %d points, %v", test.name, points, err)
+		}
 	}
 }
 

@@ -24,9 +24,6 @@ const (
 // wandb.sweep gave an id: stores find the newest of them by that id.
 func AgentKey(id string) string { return "wandb/" + id + "/" }
 
-// ToldKey begins the keys of extensions whose points a program of the user's chose: each is a trial of its own.
-const ToldKey = "told-"
-
 // Submission is a checked sweep file with all that a coordinator needs to expand it without the
 // trainer or the data.
 type Submission struct {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sweep/coordinator"
 	"sweep/sweep"
 	"sweep/sweep/policy"
 )
@@ -32,8 +34,9 @@ func newTell(s *settings) *cobra.Command {
 		Short: "Add the points of a search of your own to a sweep of a cluster, as JSON lines",
 		Long: `Each line of FILE, or of standard input, is a point as a JSON object: the values of the
 parameters that have several values in the sweep's file. Parameters with a single
-value are filled in, and so are replicates. The trials that the points become are
-printed as JSON lines, in the same order; "sweep ask" has their results.
+value are filled in, and so are replicates. The trials of the points are printed as JSON
+lines, in the same order; "sweep ask" has their results. A point that the sweep has
+already is not added again: its trial is printed, with "had": true.
 
 --from N says that the sweep has N trials so far. With it the command can be repeated:
 if the points are already there, it prints their trials again and adds nothing; if
@@ -126,9 +129,13 @@ type toldTrials struct {
 	Index int64 `json:"index"`
 	// Trials is how many there are, from Index on: the replicates.
 	Trials int64 `json:"trials,omitempty"`
+	// Indices are those of all trials, if they are not next to each other.
+	Indices []int64 `json:"indices,omitempty"`
+	// Had says that the sweep had them all before.
+	Had bool `json:"had,omitempty"`
 }
 
-// tellPoints adds points to a sweep, points with the same parameters at once.
+// tellPoints adds those points to a sweep that it lacks, points with the same parameters at once.
 func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *told) error {
 	if policy.ByResults(&record.Grids[0].Submission.Spec) {
 		return fmt.Errorf("sweep %s chooses its points by results and takes no others: submit a file with method: "+
@@ -141,56 +148,114 @@ func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *t
 	if told.from > have {
 		return usageError("--from %d: sweep %s has %s", told.from, record.ID, sweep.CountText(have, "trial"))
 	}
-	if err := told.fill(&record.Grids[0].Submission); err != nil {
+	first := &record.Grids[0].Submission
+	if err := told.fill(first); err != nil {
 		return err
 	}
-	encoder := newEncoder(cmd.OutOrStdout())
-	first := told.from
-	for from := 0; from < len(told.points); {
+	missing := true
+	if told.from < have {
+		_, complete, err := told.locate(cmd.Context(), record)
+		if err != nil {
+			return err
+		}
+		missing = !complete
+	}
+	for from := 0; missing && from < len(told.points); {
 		until := from + 1
 		for until < len(told.points) && sameNames(told.points[from].Parameters, told.points[until].Parameters) {
 			until++
 		}
-		submission, replicates, err := told.submission(record.ID, &record.Grids[0].Submission, from, until)
-		if err != nil {
-			return err
-		}
-		if first < have {
-			err = told.repeated(record, submission.Key, first)
-		} else {
-			if _, err = t.Extend(cmd.Context(), record.ID, submission); err == nil {
-				if record, err = t.Sweep(cmd.Context(), record.ID); err == nil {
-					err = told.repeated(record, submission.Key, first)
-				}
-			}
+		submission, err := told.submission(record.ID, first, from, until)
+		if err == nil {
+			_, err = t.Extend(cmd.Context(), record.ID, submission)
 		}
 		if err != nil {
 			return err
-		}
-		for range until - from {
-			trials := toldTrials{Index: first}
-			if first += replicates; replicates > 1 {
-				trials.Trials = replicates
-			}
-			if err := encoder.Encode(trials); err != nil {
-				return err
-			}
 		}
 		from = until
+	}
+	if missing {
+		var err error
+		if record, err = t.Sweep(cmd.Context(), record.ID); err != nil {
+			return err
+		}
+	}
+	indices, _, err := told.locate(cmd.Context(), record)
+	if err != nil {
+		return err
+	}
+	encoder := newEncoder(cmd.OutOrStdout())
+	for i := range told.points {
+		n := len(told.points[i].replicates(first))
+		if err := encoder.Encode(trialsAt(indices[:n], told.from)); err != nil {
+			return err
+		}
+		indices = indices[n:]
 	}
 	return nil
 }
 
-// repeated fails unless the sweep has the same points from a trial on.
-func (t *told) repeated(record *sweep.SweepRecord, key string, first int64) error {
-	for i := range record.Grids {
-		if record.Grids[i].First == first && record.Grids[i].Submission.Key == key {
-			return nil
+// trialsAt describes the trials of a point, which were told when the sweep had so many.
+func trialsAt(indices []int64, had int64) toldTrials {
+	trials := toldTrials{Index: indices[0], Had: slices.Max(indices) < had}
+	if n := len(indices); n > 1 {
+		trials.Trials = int64(n)
+		for i, index := range indices {
+			if index != indices[0]+int64(i) {
+				trials.Indices = indices
+			}
 		}
 	}
-	return fmt.Errorf("sweep %s has other trials from %d on: --from is the number of trials before the points are "+
-		"added",
-		record.ID, first)
+	return trials
+}
+
+// locate returns the trials that a sweep has of the points, replicate by replicate, -1 for each that it lacks, and
+// whether it lacks none. It fails if the sweep has others from the trial on that the points begin with.
+func (t *told) locate(ctx context.Context, record *sweep.SweepRecord) (indices []int64, complete bool, err error) {
+	var points []sweep.Parameters
+	for i := range t.points {
+		points = append(points, t.points[i].replicates(&record.Grids[0].Submission)...)
+	}
+	if indices, err = coordinator.Locate(ctx, record, points); err != nil {
+		return nil, false, err
+	}
+	next, complete := t.from, true
+	for _, index := range indices {
+		if index == next {
+			next++
+		}
+		if index > next || index < 0 && next != record.Points() {
+			return nil, false, fmt.Errorf("sweep %s has other trials from %d on: --from is the number of trials "+
+				"before the points are added", record.ID, t.from)
+		}
+		complete = complete && index >= 0
+	}
+	return indices, complete, nil
+}
+
+// replicates are a point with each of the seeds of a file, if the point has none itself.
+func (p *toldPoint) replicates(first *sweep.Submission) []sweep.Parameters {
+	seeds := seedsOf(first)
+	if _, given := p.Parameters[sweep.SeedParameter]; given || seeds == nil {
+		return []sweep.Parameters{p.Parameters}
+	}
+	var list []sweep.Parameters
+	for i := range seeds.Len() {
+		point := maps.Clone(p.Parameters)
+		point[sweep.SeedParameter] = seeds.Parameters[0].Values.At(i)
+		list = append(list, point)
+	}
+	return list
+}
+
+// seedsOf is the axis of the seeds of a file, nil if it has none.
+func seedsOf(first *sweep.Submission) *sweep.Axis {
+	for i := range first.Spec.Axes {
+		if first.Spec.Axes[i].Parameters[0].Name == sweep.SeedParameter {
+			return &first.Spec.Axes[i]
+		}
+	}
+	return nil
 }
 
 func sameNames(a, b sweep.Parameters) bool {
@@ -261,13 +326,13 @@ func (t *told) fill(first *sweep.Submission) error {
 	return nil
 }
 
-// submission is the extension with some of the points, which have the same parameters, and the number of their
-// replicates.
-func (t *told) submission(id string, first *sweep.Submission, from, until int) (*sweep.Submission, int64, error) {
+// submission is the extension with some of the points, which have the same parameters.
+func (t *told) submission(id string, first *sweep.Submission, from, until int) (*sweep.Submission, error) {
 	extension := *first
 	spec := &extension.Spec
-	points, key, replicates := sweep.Axis{}, sha256.New(), int64(1)
-	for _, name := range t.points[from].Names() {
+	points, key := sweep.Axis{}, sha256.New()
+	names := t.points[from].Names()
+	for _, name := range names {
 		p := sweep.AxisParameter{Name: name}
 		for i := from; i < until; i++ {
 			p.Values.List = append(p.Values.List, t.points[i].Parameters[name])
@@ -275,22 +340,19 @@ func (t *told) submission(id string, first *sweep.Submission, from, until int) (
 		points.Parameters = append(points.Parameters, p)
 	}
 	axes := []sweep.Axis{points}
-	for _, axis := range first.Spec.Axes {
-		name := axis.Parameters[0].Name
-		if _, given := t.points[from].Parameters[name]; name == sweep.SeedParameter && !given {
-			axes, replicates = append(axes, axis), axis.Len()
-		}
+	if seeds := seedsOf(first); seeds != nil && !slices.Contains(names, sweep.SeedParameter) {
+		axes = append(axes, *seeds)
 	}
 	spec.Axes, spec.Conditions, spec.Exclude, spec.Cap, spec.Random, spec.Budget = axes, nil, nil, 0, nil, nil
 	spec.Policies = policy.Undrawn(spec.Policies)
 	for i := from; i < until; i++ {
 		canonical, err := t.points[i].Canonical()
 		if err != nil {
-			return nil, 0, fmt.Errorf("%s:%d: %w", t.name, t.points[i].line, err)
+			return nil, fmt.Errorf("%s:%d: %w", t.name, t.points[i].line, err)
 		}
 		_, _ = key.Write(append(canonical, '\n')) // a hash takes everything
 	}
 	extension.Source, extension.Flops = "", 0
-	extension.Key = fmt.Sprintf(sweep.ToldKey+"%s-%d-%s", id, t.from, hex.EncodeToString(key.Sum(nil)[:16]))
-	return &extension, replicates, nil
+	extension.Key = fmt.Sprintf("told-%s-%d-%s", id, t.from, hex.EncodeToString(key.Sum(nil)[:16]))
+	return &extension, nil
 }

@@ -90,6 +90,30 @@ func TestTellAndAsk(t *testing.T) {
 	if got := ask("-n", "3"); len(got) != 3 || got[0].Index != 0 {
 		t.Errorf("the first three: %+v", got)
 	}
+	// A sweep is a set of points: those that it has are not added again, however they are told.
+	known := write(t, dir, "known.jsonl", "{\"x\": 0.1, \"y\": 1}\n{\"x\": 1.2, \"y\": 0}\n{\"x\": 1.0, \"y\": 0, \"seed\": 7}\n")
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"tell", "own", known}, "{\"index\":5,\"trials\":2,\"had\":true}\n{\"index\":11,\"trials\":2}\n" +
+			"{\"index\":4,\"had\":true}\n"},
+		{[]string{"tell", "own", known, "--from", "11"}, "{\"index\":5,\"trials\":2,\"had\":true}\n{\"index\":11,\"trials\":2}\n" +
+			"{\"index\":4,\"had\":true}\n"},
+		{[]string{"tell", "own", known}, "{\"index\":5,\"trials\":2,\"had\":true}\n" +
+			"{\"index\":11,\"trials\":2,\"had\":true}\n{\"index\":4,\"had\":true}\n"},
+		{[]string{"tell", "own", write(t, dir, "rest.jsonl", "{\"x\": 1.0, \"y\": 0}\n")}, "{\"index\":13,\"trials\":2}\n"},
+		{[]string{"tell", "own", write(t, dir, "one.jsonl", "{\"x\": 1.5, \"y\": 0, \"seed\": 2}\n")}, "{\"index\":15}\n"},
+		{[]string{"tell", "own", write(t, dir, "both.jsonl", "{\"x\": 1.5, \"y\": 0}\n")},
+			"{\"index\":16,\"trials\":2,\"indices\":[16,15]}\n"},
+	} {
+		if stdout, stderr, code := c.output(test.args...); stdout != test.want || code != 0 {
+			t.Errorf("%q: exit code %d: %s%s\nwant\n%s", test.args, code, stdout, stderr, test.want)
+		}
+	}
+	if got := ask(); len(got) != 17 {
+		t.Errorf("%d trials", len(got))
+	}
 	for _, test := range []struct {
 		points, want string
 		code         int
@@ -104,7 +128,7 @@ func TestTellAndAsk(t *testing.T) {
 		{`[1]`, "bad.jsonl:1: expected a point as a JSON object", exitUsage, nil},
 		{"\n", "bad.jsonl has no points", exitUsage, nil},
 		{`{"x": 0, "y": 1}`, "has other trials from 5 on", exitFailure, []string{"--from", "5"}},
-		{`{"x": 0, "y": 1}`, "has 11 trials", exitUsage, []string{"--from", "12"}},
+		{`{"x": 0, "y": 1}`, "has 17 trials", exitUsage, []string{"--from", "18"}},
 	} {
 		write(t, dir, "bad.jsonl", test.points)
 		args := append([]string{"tell", "own", filepath.Join(dir, "bad.jsonl")}, test.args...)
@@ -112,8 +136,8 @@ func TestTellAndAsk(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d: %s, want %s", test.points, code, test.code, stderr, test.want)
 		}
 	}
-	if _, stderr, code := c.output("ask", "own", "--from", "10", "-n", "2"); code != exitUsage || !strings.Contains(stderr,
-		"has 11 trials, too few for --from 10 --count 2") {
+	if _, stderr, code := c.output("ask", "own", "--from", "16", "-n", "2"); code != exitUsage || !strings.Contains(stderr,
+		"has 17 trials, too few for --from 16 --count 2") {
 		t.Errorf("more than there are: exit code %d: %s", code, stderr)
 	}
 	if _, stderr, code := output(t, t.TempDir(), "tell", "own"); code != exitUsage || !strings.Contains(stderr, "needs a cluster") {

@@ -11,6 +11,8 @@ var latinKind = Kind{
 	Name: "latin", Key: MethodKey, Draws: true, New: func() Settings { return &Latin{} },
 	Doc: "draws those of a Latin hypercube, which has one point in each of run_cap equally likely ranges of a " +
 		"parameter",
+	Grows: "a Latin hypercube with another run_cap or seed has other points, and together they are none: submit the " +
+		"file as a sweep of its own, or extend with method: random",
 }
 
 // Latin has the n points of a search be those of a Latin hypercube: of n equally likely ranges of the values of a

@@ -284,6 +284,12 @@ func Varies(spec *sweep.Spec) (names []string) {
 	return names
 }
 
+// otherDraws reports whether two searches that draw their points draw others, or not as many.
+func otherDraws(spec, by *sweep.Spec) bool {
+	return spec.Random != nil && by.Random != nil && (spec.Random.Seed != by.Random.Seed ||
+		(spec.Cap-1)/replicatesOf(spec) != (by.Cap-1)/replicatesOf(by))
+}
+
 // Extends returns why a sweep with one spec cannot be extended by another, nil if it can.
 func Extends(spec, by *sweep.Spec) error {
 	own, err := all(spec)
@@ -303,6 +309,9 @@ func Extends(spec, by *sweep.Spec) error {
 			same := func(s Settings) bool { return reflect.DeepEqual(s, settings) }
 			if kind.Same != "" && !slices.ContainsFunc(list[1], same) {
 				return fmt.Errorf("%s", kind.Same)
+			}
+			if kind.Grows != "" && slices.ContainsFunc(list[1], same) && otherDraws(spec, by) {
+				return fmt.Errorf("%s", kind.Grows)
 			}
 		}
 	}

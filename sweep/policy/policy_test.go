@@ -72,6 +72,9 @@ func TestKinds(t *testing.T) {
 // A sweep with a policy is extended, or is not, for a reason.
 func TestExtends(t *testing.T) {
 	spec := func(policies ...sweep.Policy) *sweep.Spec { return &sweep.Spec{Policies: policies} }
+	latin := func(points, seed int64) *sweep.Spec {
+		return &sweep.Spec{Policies: []sweep.Policy{Of(&Latin{})}, Cap: points, Random: &sweep.Random{Seed: seed}}
+	}
 	while := While{Metric: "loss"}
 	sobol, median := Of(&Sobol{}), Of(&Median{While: while, Batch: 4})
 	hyperband, other := Of(&Hyperband{While: while, Eta: 3}), Of(&Hyperband{While: while, Eta: 4})
@@ -81,7 +84,11 @@ func TestExtends(t *testing.T) {
 	}{
 		{spec(), spec(), ""},
 		{spec(sobol), spec(), ""},
-		{spec(Of(&Latin{})), spec(Of(&Latin{})), ""},
+		{latin(8, 1), latin(8, 1), ""},
+		{latin(8, 1), latin(9, 1), "other points"},
+		{latin(8, 1), latin(8, 2), "other points"},
+		{latin(8, 1), spec(), ""},
+		{spec(), latin(8, 1), ""},
 		{spec(sobol, median), spec(sobol), ""},
 		{spec(hyperband), spec(hyperband, sobol), ""},
 		{spec(hyperband), spec(other), "by one rule"},

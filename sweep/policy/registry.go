@@ -55,6 +55,8 @@ type Kind struct {
 	SeedFirst bool
 	// Alone is why a sweep with it cannot be extended, and Same why its extensions have the same settings; else "".
 	Alone, Same string
+	// Grows, if not empty, is why a sweep with it is not extended by one that draws another number of points.
+	Grows string
 }
 
 // Key is a key of a policy in sweep files.
