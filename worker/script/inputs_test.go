@@ -203,6 +203,36 @@ assert sitecustomize.here == "sitecustomize" and sitecustomize.__file__ == sys.a
 	}
 }
 
+// In a trial of an agent there are two of the program's start-up modules, the trial's and the agent's: each runs once,
+// and so does the user's own.
+func TestStartUpModuleInAgent(t *testing.T) {
+	agent, own := t.TempDir(), t.TempDir()
+	for _, name := range []string{"sitecustomize.py", "_sweep_inputs.py"} {
+		text, err := os.ReadFile(filepath.Join("python", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(agent, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := "import sys\nsys.mine = getattr(sys, 'mine', 0) + 1\n"
+	if err := os.WriteFile(filepath.Join(own, "sitecustomize.py"), []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", agent+":"+own)
+	r := newPython(t, `
+import sys, model, _sweep_inputs
+assert sys.mine == 1, sys.mine
+assert len(_sweep_inputs._State.folders) == 2, _sweep_inputs._State.folders
+`)
+	r.write("model.py", "")
+	if in := r.complete(nil).Inputs; in == nil || in.Unrecorded != "" || !slices.ContainsFunc(in.Rows,
+		func(row sweep.Input) bool { return row.Name == "model.py" }) {
+		t.Errorf("%+v\n%s", in, &r.log)
+	}
+}
+
 // A file that changes after it was read has no digest that holds; links, and other ways to a file, are one.
 func TestInputsThatChange(t *testing.T) {
 	r := newPython(t, `

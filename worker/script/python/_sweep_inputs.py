@@ -20,6 +20,7 @@ class _State:
     lines = 0
     last = None  # the variable that an iteration over the environment has reached
     frame = None  # where that iteration is
+    folders = []  # those of the start-up modules that have run
 
 
 _seen, _back = set(), set()
@@ -281,6 +282,8 @@ def _watch_environment():
 
 def begin():
     """Begins to record, in the process of a trial or of an agent that will run some."""
+    if _State.folders:
+        return  # this is the second of two start-up modules
     get = os.environ.get
     _State.file = get("SWEEP_INPUTS")
     if get("SWEEP_AGENT_RAN"):
@@ -307,8 +310,10 @@ def end_trial():
 
 
 def chain(folder):
-    """Runs the start-up module that the one in a folder hides, as the module of its name."""
-    paths = [path for path in sys.path if path != folder]
+    """Runs the start-up module that the one in a folder hides, as the module of its name. In a trial of an agent
+    that is the agent's, a copy of this one, which hides the user's."""
+    _State.folders.append(folder)
+    paths = [path for path in sys.path if path not in _State.folders]
     import _frozen_importlib
     import _frozen_importlib_external
 

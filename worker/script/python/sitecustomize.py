@@ -21,8 +21,10 @@ else:
     import imp
 
     _own = sys.modules.pop("sitecustomize")
+    # An agent's trial has two of these modules, which must not run each other in turn.
+    sys._sweep_folders = getattr(sys, "_sweep_folders", []) + [__file__.rpartition("/")[0]]
     try:
-        _found = imp.find_module("sitecustomize", [path for path in sys.path if path != __file__.rpartition("/")[0]])
+        _found = imp.find_module("sitecustomize", [path for path in sys.path if path not in sys._sweep_folders])
     except ImportError:
         sys.modules["sitecustomize"] = _own
     else:
