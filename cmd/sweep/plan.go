@@ -283,7 +283,8 @@ func (p *plan) checkStart() error {
 	for _, axis := range p.submission.Spec.Axes {
 		for _, parameter := range axis.Parameters {
 			for _, value := range parameter.Values.List {
-				if text, ok := value.(string); ok && len(text) > script.LongestWord/2 { // few are, and escapes make them longer
+				// Few are so long; escapes make them longer.
+				if text, ok := value.(string); ok && len(text) > script.LongestWord/2 {
 					point[parameter.Name] = value
 					if err := script.CheckStart(program, point); err != nil {
 						return err
