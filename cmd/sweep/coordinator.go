@@ -15,7 +15,7 @@ import (
 	"sweep/coordinator/store"
 	"sweep/model"
 	"sweep/sweep"
-	"sweep/sweep/paper"
+	"sweep/sweep/paper/archive"
 	"sweep/sweep/wire"
 )
 
@@ -120,7 +120,7 @@ func (s *settings) connectStore(ctx context.Context) (sweep.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Connect(ctx, address, paper.Views())
+	return store.Connect(ctx, address, archive.Views())
 }
 
 // holder is what a process calls itself that leads a database.

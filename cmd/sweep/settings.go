@@ -15,7 +15,7 @@ import (
 
 	"sweep/coordinator/store"
 	"sweep/sweep"
-	"sweep/sweep/paper"
+	"sweep/sweep/paper/archive"
 	"sweep/sweep/wire"
 )
 
@@ -143,7 +143,7 @@ func (s *settings) openStore(ctx context.Context) (sweep.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(ctx, url, paper.Views())
+	return store.Open(ctx, url, archive.Views())
 }
 
 // logLevel is the value of a flag.

@@ -3,6 +3,8 @@ package paper
 import (
 	"slices"
 	"strings"
+
+	"sweep/sweep/paper/archive"
 )
 
 // publishedSet is a row of Table 4 of Zhang, Lei, Dhillon: Stabilizing
@@ -81,24 +83,10 @@ func (p *publishedSet) cell(model string) (accuracy float64, count int64, ok boo
 	return p.cells[at].accuracy, p.cells[at].count, true
 }
 
-// generatedCBF is the generated set; its published figures are those of CBF,
-// which the same generator made.
-const generatedCBF = "generated-cbf"
-
-// setKey makes spellings of one name equal.
-func setKey(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || r == '_' || r == '-' {
-			return -1
-		}
-		return r
-	}, strings.ToLower(name))
-}
-
 // canonicalSet returns the archive's name of a set, or the name as it is.
 func canonicalSet(name string) string {
 	for i := range table4 {
-		if setKey(name) == setKey(table4[i].name) || setKey(name) == setKey(table4[i].folder) {
+		if archive.Key(name) == archive.Key(table4[i].name) || archive.Key(name) == archive.Key(table4[i].folder) {
 			return table4[i].folder
 		}
 	}
@@ -108,7 +96,7 @@ func canonicalSet(name string) string {
 // published returns the row of Table 4 for a set, or nil.
 func published(set string) *publishedSet {
 	for i := range table4 {
-		if table4[i].folder == set || set == generatedCBF && table4[i].folder == "CBF" {
+		if table4[i].folder == set || set == archive.GeneratedCBF && table4[i].folder == "CBF" {
 			return &table4[i]
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/paper/archive"
 	"sweep/sweep/report"
 	"sweep/sweep/safetensors"
 )
@@ -102,14 +103,11 @@ har-2             LSTM          0.35                          0.910    1268     
 ─────────────────────────────────────────────────────────────────────────────────────────────
 mnist             LSTM                                        0.900    1268           1
 `)
-	if only := collect(t, trials[5:11]...); only.Has(isUCR) || !only.Has(isTask) {
+	if only := collect(t, trials[5:11]...); only.Has(archive.Has) || !only.Has(isTask) {
 		t.Error("copy and har-2 are in the wrong table")
 	}
-	if n := len(strings.Fields(archive)); n != 128 {
-		t.Errorf("the archive has %d data sets, want 128", n)
-	}
 	for _, p := range table4 {
-		if !isUCR(p.name) || !isUCR(p.folder) {
+		if !archive.Has(p.name) || !archive.Has(p.folder) {
 			t.Errorf("%s is not of the archive", p.name)
 		}
 	}
@@ -244,7 +242,7 @@ func TestEnsembleLosses(t *testing.T) {
 		report.Auto:  {2, (-(l(.5)+l(.75))/2 - (l(.75)+l(.75)+l(.5))/3) / 2, -l(.375)},
 	} {
 		c := collect(t, all...)
-		if err := c.Vote(by, isUCR, cast.load); err != nil {
+		if err := c.Vote(by, archive.Has, cast.load); err != nil {
 			t.Fatal(err)
 		}
 		got, best := only(t, c).figure(by)
@@ -260,11 +258,11 @@ func TestEnsembleLosses(t *testing.T) {
 	// Without validation rows the loss is not known.
 	cast[all[1].TrialID] = file(t, []int{1}, []float32{.5, .5})
 	c := collect(t, all...)
-	if err := c.Vote(report.Auto, isUCR, cast.load); err == nil ||
+	if err := c.Vote(report.Auto, archive.Has, cast.load); err == nil ||
 		!strings.Contains(err.Error(), "trial s/1 of CBF, rnn: its class probabilities have no validation rows") {
 		t.Errorf("%v", err)
 	}
-	if err := c.Vote("ensemble", isUCR, cast.load); err != nil {
+	if err := c.Vote("ensemble", archive.Has, cast.load); err != nil {
 		t.Fatal(err)
 	}
 	table := UCR(c, "ensemble")

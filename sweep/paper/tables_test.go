@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/paper/archive"
 	"sweep/sweep/report"
 	"sweep/sweep/safetensors"
 )
@@ -241,7 +242,7 @@ func TestTasksTable(t *testing.T) {
 	c := collect(t, task("lstm", .1, 1, .16, .17, 17345), task("spectral-rnn", .1, 1, .5, .001, 2193),
 		task("spectral-rnn", .01, 1, .01, .02, 2193), task("spectral-rnn", .01, 2, .03, .04, 2193),
 		task("spectral-rnn", .1, 2, .5, .001, 2193), lost)
-	if !c.Has(isTask) || c.Has(isUCR) {
+	if !c.Has(isTask) || c.Has(archive.Has) {
 		t.Error("the wrong table")
 	}
 	var text bytes.Buffer
@@ -410,7 +411,7 @@ func TestEnsembles(t *testing.T) {
 		if _, best := only(t, c).figure(by); best != nil {
 			t.Errorf("%s: a figure before the vote", text)
 		}
-		if err := c.Vote(by, isUCR, cast.load); err != nil {
+		if err := c.Vote(by, archive.Has, cast.load); err != nil {
 			t.Fatal(err)
 		}
 		got, best := only(t, c).figure(by)
@@ -433,7 +434,7 @@ func TestEnsembles(t *testing.T) {
 			return (&safetensors.File{Tensors: []safetensors.Tensor{{Name: "test", DType: safetensors.F16}}}).Encode()
 		},
 	} {
-		if err := collect(t, all...).Vote("ensemble", isUCR, lose); err == nil ||
+		if err := collect(t, all...).Vote("ensemble", archive.Has, lose); err == nil ||
 			!strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "trial s/") {
 			t.Errorf("%v, want %s", err, name)
 		}

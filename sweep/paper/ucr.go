@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sweep/sweep/paper/archive"
 	"sweep/sweep/report"
 	"sweep/sweep/statistics"
 )
@@ -28,12 +29,12 @@ func sortUCR(rows []*report.Row) {
 // set, and for each model our test accuracy and number of parameters beside the published ones.
 // Means over the sound rows close it.
 func UCR(c *report.Collection, by report.Selection) *report.Table {
-	return layUCR(c, by, c.Rows(by, isUCR))
+	return layUCR(c, by, c.Rows(by, archive.Has))
 }
 
 // Table4 is UCR with all rows and models of the paper's table, those without results too.
 func Table4(c *report.Collection, by report.Selection) *report.Table {
-	rows := c.Rows(by, isUCR)
+	rows := c.Rows(by, archive.Has)
 	for i := range table4 {
 		name := table4[i].folder
 		if !slices.ContainsFunc(rows, func(r *report.Row) bool { return r.Name == name }) {
@@ -78,7 +79,7 @@ func layUCR(c *report.Collection, by report.Selection, sets []*report.Row, other
 
 // soundRow returns what is published of a row that the means are taken over, else nil.
 func soundRow(s *report.Row) *publishedSet {
-	if p := published(s.Name); p != nil && s.Label == "" && p.artefact == "" && s.Name != generatedCBF {
+	if p := published(s.Name); p != nil && s.Label == "" && p.artefact == "" && s.Name != archive.GeneratedCBF {
 		return p
 	}
 	return nil
@@ -114,7 +115,7 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 	f := s.Facts
 	name, mark := s.Name, ""
 	if p != nil {
-		if s.Name == generatedCBF {
+		if s.Name == archive.GeneratedCBF {
 			mark = marks.mark("drawn from the generator that made the archive's CBF; the published figures are CBF's")
 		} else {
 			name = p.name

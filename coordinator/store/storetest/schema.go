@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"sweep/coordinator/store"
-	"sweep/sweep/paper"
+	"sweep/sweep/paper/archive"
 )
 
 // empty is a SQLite database with the schema and nothing else, made once for all tests of a program.
@@ -21,7 +21,7 @@ var empty = sync.OnceValues(func() (content []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "sweep.db")
-	s, err := store.Open(context.Background(), "sqlite:"+path, paper.Views())
+	s, err := store.Open(context.Background(), "sqlite:"+path, archive.Views())
 	if err == nil {
 		err = s.Close()
 	}

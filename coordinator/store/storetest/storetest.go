@@ -15,7 +15,7 @@ import (
 
 	"sweep/coordinator/store"
 	"sweep/sweep"
-	"sweep/sweep/paper"
+	"sweep/sweep/paper/archive"
 )
 
 // concurrent are the topics in which several do something at a time.
@@ -26,7 +26,7 @@ var concurrent = []string{"Requests", "Retention", "Concurrency", "SlowReaders",
 // quicker than the schema.
 func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing.T, address string) string) {
 	empty := address(t)
-	s, err := store.Open(context.Background(), empty, paper.Views())
+	s, err := store.Open(context.Background(), empty, archive.Views())
 	if err == nil {
 		err = s.Close()
 	}
@@ -109,7 +109,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 func openStore(t testing.TB, by func(ctx context.Context, address string, views ...string) (sweep.Store, error),
 	address string) sweep.Store {
 	t.Helper()
-	s, err := by(context.Background(), address, paper.Views())
+	s, err := by(context.Background(), address, archive.Views())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package paper
+// Package archive has the names of the data sets of the UCR archive, and the SQL of the papers' views, which need them.
+package archive
 
 import (
 	_ "embed" // views.sql
@@ -6,9 +7,9 @@ import (
 	"strings"
 )
 
-// archive are the data sets of the UCR archive of 2018, and what the archive of 2015
+// names are the data sets of the UCR archive of 2018, and what the archive of 2015
 // called some of them.
-const archive = `
+const names = `
 	ACSF1 Adiac AllGestureWiimoteX AllGestureWiimoteY AllGestureWiimoteZ ArrowHead BME Beef BeetleFly BirdChicken
 	CBF Car Chinatown ChlorineConcentration CinCECGTorso Coffee Computers CricketX CricketY CricketZ Crop
 	DiatomSizeReduction DistalPhalanxOutlineAgeGroup DistalPhalanxOutlineCorrect DistalPhalanxTW DodgerLoopDay
@@ -34,10 +35,10 @@ const olderNames = `
 	NonInvasiveFatalECG_Thorax2 WordsSynonyms MixedShapes
 `
 
-// archiveKeys are the keys of their names, in order.
-var archiveKeys = func() (keys []string) {
-	for _, name := range slices.Concat(strings.Fields(archive), strings.Fields(olderNames), []string{generatedCBF}) {
-		keys = append(keys, setKey(name))
+// keys are the keys of their names, in order.
+var keys = func() (keys []string) {
+	for _, name := range slices.Concat(strings.Fields(names), strings.Fields(olderNames), []string{GeneratedCBF}) {
+		keys = append(keys, Key(name))
 	}
 	slices.Sort(keys)
 	return keys
@@ -48,14 +49,25 @@ var views string
 
 // Views returns the statements that create the views of the papers' tables, as they are in migrations/views.sql.
 func Views() string {
-	return strings.Replace(views, "ARCHIVE_KEYS", "'"+strings.Join(archiveKeys, "', '")+"'", 1)
+	return strings.Replace(views, "ARCHIVE_KEYS", "'"+strings.Join(keys, "', '")+"'", 1)
 }
 
-// isUCR reports whether a data set is of the UCR archive.
-func isUCR(set string) bool {
-	_, found := slices.BinarySearch(archiveKeys, setKey(set))
+// Has reports whether a data set is of the UCR archive.
+func Has(set string) bool {
+	_, found := slices.BinarySearch(keys, Key(set))
 	return found
 }
 
-// isTask reports whether a data set is of no other table.
-func isTask(set string) bool { return !isUCR(set) }
+// GeneratedCBF is the generated set; its published figures are those of CBF,
+// which the same generator made.
+const GeneratedCBF = "generated-cbf"
+
+// Key makes spellings of one name equal.
+func Key(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '_' || r == '-' {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+}
