@@ -216,8 +216,8 @@ var types = map[string]string{
 	" GENERATED ALWAYS AS IDENTITY": "", ` COLLATE "C"`: "",
 }
 
-var postgresType = regexp.MustCompile(`'[^']*'|--[^\n]*|\b(?:(?:bigint|real)\[\]|(?:bigint|integer|smallint|double precision|text|json|` +
-	`timestamptz|boolean|bytea)\b)| GENERATED ALWAYS AS IDENTITY| COLLATE "C"| +REFERENCES \w+`)
+var postgresType = regexp.MustCompile(`'[^']*'|--[^\n]*|\b(?:(?:bigint|real)\[\]|(?:bigint|integer|smallint|` +
+	`double precision|text|json|timestamptz|boolean|bytea)\b)| GENERATED ALWAYS AS IDENTITY| COLLATE "C"| +REFERENCES \w+`)
 
 // member reads a value with SQLite's JSON functions.
 func member(key string, objects []string) database.Member {

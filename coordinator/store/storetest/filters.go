@@ -52,13 +52,13 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f.must(err)
 	rows, err := frame.New(t.TempDir(), record)
 	f.must(err)
-	defer rows.Close()
+	defer func() { f.must(rows.Close()) }()
 	f.must(rows.Load(frame.Span{Until: n}, func(yield func(*sweep.TrialRow) error) error {
 		return f.Rows(f.ctx, "s1", 0, n, yield)
 	}))
 	records, err := frame.Read(f.ctx, f.Store, record, sweep.TrialQuery{})
 	f.must(err)
-	defer records.Close()
+	defer func() { f.must(records.Close()) }()
 
 	check := func(query sweep.TrialQuery) {
 		t.Helper()
