@@ -17,13 +17,9 @@ GO ?= go
 build:
 	$(GO) build -o bin/sweep ./cmd/sweep
 
-# Many tests wait for processes, disks and clocks: twice as many packages at a time as
-# there are processors.
-packages_at_a_time = $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
-
 test:
 	./.ci/install
-	$(GO) test -p $(packages_at_a_time) -timeout 60m -parallel 4 ./...
+	$(GO) test -timeout 60m -parallel 4 ./...
 
 # SQLite is C translated to Go. Its memory lies outside Go's heap, where the race
 # detector does not look: instrumented it takes eight times as long, and nothing can be
