@@ -237,7 +237,7 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// An extension of a search goes on where the draws of the sweep end, with all their replicates.
+// An extension of a search adds the draws that follow those of the sweep, with all their replicates.
 func TestExtendSearches(t *testing.T) {
 	b := newBench(t)
 	c, _ := b.start(Options{})

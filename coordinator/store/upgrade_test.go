@@ -191,6 +191,43 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// TestViewsOfOthers: a view that somebody made of one that is to be replaced keeps a program from leading, which says
+// what is to be done.
+func TestViewsOfOthers(t *testing.T) {
+	t.Parallel()
+	const made, dropped = `CREATE VIEW mine AS SELECT sweep_id FROM results`, `DROP VIEW mine`
+	ctx, address := t.Context(), postgrestest.Start(t).Database(t)
+	s, err := Open(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(sql string) {
+		t.Helper()
+		err := s.(*Store).db.Update(ctx, func(tx database.Tx) error { return tx.Script(ctx, sql) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(made)
+	later, err := Connect(ctx, address, "\nCREATE VIEW extra AS\nSELECT sweep_id FROM results;\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = later.Lead(ctx, sweep.LeadOptions{Holder: "later"})
+	if err == nil || !strings.Contains(err.Error(), "view mine depends on view results") ||
+		!strings.Contains(err.Error(), "an administrator drops") {
+		t.Errorf("with a view of a view: %v", err)
+	}
+	run(dropped)
+	lead, err := later.Lead(ctx, sweep.LeadOptions{Holder: "later"})
+	if err == nil {
+		err = lead.Resign(ctx)
+	}
+	if err = errors.Join(err, later.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // columnsOf are the columns of a database's tables and views in their order, those of tables with their types and
 // whether they may be NULL.
 var columnsOf = map[string]string{

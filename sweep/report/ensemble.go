@@ -193,7 +193,9 @@ func (e *ensemble) vote(points int) *vote {
 			losses = append(losses, own.loss())
 		}
 		slices.Sort(losses) // a sum must not depend on the map's order
-		v.loss = statistics.MomentsOf(losses).Mean
+		if len(losses) == 0 || !math.IsNaN(losses[0]) { // NaN sorts first, and moments leave it out
+			v.loss = statistics.MomentsOf(losses).Mean
+		}
 	}
 	return v
 }

@@ -1,6 +1,6 @@
-// Package migrate reads the numbered migrations of one kind of database, tells
+// Package migrate reads the numbered migrations, writes them for a kind of database, tells
 // which of them a database still needs, and applies them, each in a transaction
-// of its own in which it is also recorded.
+// of its own in which it is also recorded. It makes the views anew when their text differs.
 package migrate
 
 import (
