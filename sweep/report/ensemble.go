@@ -192,7 +192,7 @@ func (e *ensemble) vote(points int) *vote {
 		for _, own := range e.validation {
 			losses = append(losses, own.loss())
 		}
-		slices.Sort(losses) // a sum must not depend on the map's order
+		slices.Sort(losses)                             // a sum must not depend on the map's order
 		if len(losses) == 0 || !math.IsNaN(losses[0]) { // NaN sorts first, and moments leave it out
 			v.loss = statistics.MomentsOf(losses).Mean
 		}
