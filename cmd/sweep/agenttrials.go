@@ -223,7 +223,7 @@ func (a *agentTools) compare(ctx context.Context, in *compareRequest) (out *comp
 		for _, name := range metrics {
 			goals[name] = record.Goal(name)
 		}
-		f, err := readFrame(ctx, results, record, query, by, metrics)
+		f, err := frame.ReadColumns(ctx, results, record, query, groupColumns(by, metrics)...)
 		if err != nil {
 			return err
 		}

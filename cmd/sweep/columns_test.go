@@ -130,7 +130,7 @@ func TestGroupsByType(t *testing.T) {
 		trials.list = append(trials.list, sweep.Parameters{"x": value})
 	}
 	trials.list = append(trials.list, sweep.Parameters{}, sweep.Parameters{"x": 1.0})
-	f, err := readFrame(t.Context(), trials, &sweep.SweepRecord{}, sweep.TrialQuery{}, []string{"x"}, nil)
+	f, err := frame.ReadColumns(t.Context(), trials, &sweep.SweepRecord{}, sweep.TrialQuery{}, sweep.ParameterKind.Of("x"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 	}
 	varied := append(variedParameters(records[0], false), variedParameters(records[1], false)...)
 	for i, record := range records {
-		f, err := readFrame(ctx, results, record, sweep.TrialQuery{}, varied, []string{d.Metric})
+		f, err := frame.Read(ctx, results, record, sweep.TrialQuery{}, groupColumns(varied, []string{d.Metric})...)
 		if err != nil {
 			return nil, err
 		}

@@ -27,17 +27,15 @@ type grouped struct {
 	list        []frame.Group
 }
 
-// readFrame reads the trials of a sweep that fit a query, to be grouped.
-func readFrame(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery, by,
-	metrics []string) (*frame.Frame, error) {
-	var names []sweep.Name
+// groupColumns are the columns of parameters and metrics.
+func groupColumns(by, metrics []string) (names []sweep.Name) {
 	for _, own := range by {
 		names = append(names, sweep.ParameterKind.Of(own))
 	}
 	for _, own := range metrics {
 		names = append(names, sweep.MetricKind.Of(own))
 	}
-	return frame.Read(ctx, results, record, query, names...)
+	return names
 }
 
 // groupTrials groups trials, the best mean of the first metric first, or in the order of their first trials if inOrder
@@ -171,7 +169,7 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if cmd.Flags().Changed("descending") && sort != "" {
 		goals[sort] = map[bool]string{true: sweep.Maximize, false: sweep.Minimize}[options.descending]
 	}
-	f, err := readFrame(cmd.Context(), results, record, query, by, metrics)
+	f, err := frame.ReadColumns(cmd.Context(), results, record, query, groupColumns(by, metrics)...)
 	if err != nil {
 		return err
 	}

@@ -169,6 +169,7 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	}
 	numbers := map[uint64]int32{}
 	var groups []gathered
+	var shared []uint64 // the values of each group in the axes
 	for b, err := range f.batches(ctx, wanted, columns[:min(len(axes)+1, len(columns))]) {
 		if err != nil {
 			return nil, err
@@ -185,6 +186,9 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 				number = int32(len(groups))
 				numbers[key] = number
 				groups = append(groups, gathered{first: b.base + int64(i)})
+				for k := range axes {
+					shared = append(shared, b.values[k][i])
+				}
 			}
 			g := &groups[number]
 			g.counts[b.states[i]]++
@@ -196,7 +200,7 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 		}
 	}
 	answer.Total = int64(len(groups))
-	chosen, err := f.chooseGroups(groups, axes, q)
+	chosen, err := f.chooseGroups(groups, axes, shared, q)
 	if err != nil {
 		return nil, err
 	}
@@ -206,11 +210,7 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	}
 	for i, number := range chosen {
 		g := &groups[number]
-		values, err := f.shared(g.first, axes)
-		if err != nil {
-			return nil, err
-		}
-		out := Group{Values: values, First: g.first, Count: g.count(), States: g.states(), Metrics: []Statistics{}}
+		out := Group{Values: decoded(axes, shared[int(number)*len(axes):]), First: g.first, Count: g.count(), States: g.states(), Metrics: []Statistics{}}
 		for k, name := range q.Metrics {
 			out.Metrics = append(out.Metrics, sums[i][k].statistics(q.Goals[name]))
 		}
@@ -219,16 +219,15 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	return answer, nil
 }
 
-// shared returns the values of a group by its first trial.
-func (f *Frame) shared(first int64, axes []*column) ([]any, error) {
-	_, coded, err := f.one(first, axes)
-	values := make([]any, len(axes))
-	for i, value := range coded {
-		if values[i] = axes[i].decode(value); value == axes[i].null && value != missing {
+// decoded returns values of columns.
+func decoded(columns []*column, coded []uint64) []any {
+	values := make([]any, len(columns))
+	for i, c := range columns {
+		if values[i] = c.decode(coded[i]); coded[i] == c.null && coded[i] != missing {
 			values[i] = json.RawMessage("null")
 		}
 	}
-	return values, err
+	return values
 }
 
 // hash mixes the values of a row.
@@ -246,7 +245,7 @@ func hash(keys [][]uint64, i int) uint64 {
 
 // chooseGroups returns the numbers of the groups of the page, in order. Groups are numbered by
 // their first trials, which decide between equal ones.
-func (f *Frame) chooseGroups(groups []gathered, axes []*column, q GroupQuery) ([]int32, error) {
+func (f *Frame) chooseGroups(groups []gathered, axes []*column, shared []uint64, q GroupQuery) ([]int32, error) {
 	axis := max(slices.Index(q.By, q.OrderBy), slices.Index(f.labels(axes), q.OrderBy))
 	var order func(value uint64) (class int8, key float64)
 	if axis >= 0 {
@@ -265,11 +264,7 @@ func (f *Frame) chooseGroups(groups []gathered, axes []*column, q GroupQuery) ([
 		p := place{row: int64(i)}
 		switch {
 		case axis >= 0:
-			_, values, err := f.one(groups[i].first, axes[axis:axis+1])
-			if err != nil {
-				return nil, err
-			}
-			p.class, p.key = order(values[0])
+			p.class, p.key = order(shared[i*len(axes)+axis])
 		case q.OrderBy == "":
 		case q.OrderBy == "count":
 			p.key = float64(groups[i].count())
