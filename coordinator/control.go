@@ -213,7 +213,7 @@ func (c *Coordinator) Resume(ctx context.Context, id string) error {
 
 // Cancel ends a sweep: waiting trials never start, running ones are stopped. It returns how many trials
 // were queued or running.
-func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err error) {
+func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int64, err error) {
 	var active []sweep.TrialID
 	record, err := c.store.Sweep(ctx, id)
 	if err == nil { // many transactions, during which others are dispatched
@@ -224,10 +224,10 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err e
 		err = c.stop(ctx, record, active, nil)
 	}
 	if err != nil {
-		return len(active), fmt.Errorf("cancelling sweep %s: %w", id, err)
+		return int64(len(active)), fmt.Errorf("cancelling sweep %s: %w", id, err)
 	}
 	c.log.Info("done: cancelling a sweep", "sweep", id)
-	return len(active), nil
+	return int64(len(active)), nil
 }
 
 // Retry makes the failed and cancelled trials of a sweep pending again and returns their number.

@@ -11,6 +11,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/file"
+	"sweep/sweep/wire"
 )
 
 // addChanges adds the tools that change sweeps.
@@ -19,26 +20,18 @@ func (a *agentTools) addChanges(server *mcp.Server) {
 		"the end.", a.submit)
 	addChanger(server, "extend", "Add those grid points of a sweep file to a sweep that it does not "+
 		"have yet.", a.extend)
-	addChanger(server, "cancel", "Cancel a sweep, or some of its trials. Results are kept.",
-		changing(a, "cancelled", false, func(ctx context.Context, t target, id string) (int64, error) {
-			stopped, err := t.Cancel(ctx, id)
-			return int64(stopped), err
-		}, target.CancelNamed))
-	addChanger(server, "retry", "Run the failed and cancelled trials of a sweep again, or some of them.",
-		changing(a, "retried", true, func(ctx context.Context, t target, id string) (int64, error) {
-			if err := programUnchanged(ctx, t, id); err != nil {
-				return 0, err
+	addChanger(server, "cancel", wire.Purpose("cancel")+". With trials only those. Results are kept.",
+		changing(a, "cancelled", false, func(ctx context.Context, t target, id string, indices []int64) (int64, error) {
+			if len(indices) == 0 {
+				return t.Cancel(ctx, id)
 			}
-			return t.Retry(ctx, id)
-		}, func(t target, ctx context.Context, id string, indices []int64) (int64, error) {
-			if err := programUnchanged(ctx, t, id, indices...); err != nil {
-				return 0, err
-			}
-			return t.RetryNamed(ctx, id, indices)
+			return t.CancelNamed(ctx, id, indices)
 		}))
-	addChanger(server, "pause", "Start no further trials of a sweep. Running ones continue to their results.",
+	addChanger(server, "retry", wire.Purpose("retry")+". With trials only those.",
+		changing(a, "retried", true, retryTrials))
+	addChanger(server, "pause", wire.Purpose("pause")+". Running ones continue to their results.",
 		a.changeState(false, target.Pause))
-	addChanger(server, "resume", "Resume a paused sweep.", a.changeState(true, target.Resume))
+	addChanger(server, "resume", wire.Purpose("resume")+".", a.changeState(true, target.Resume))
 }
 
 // addChanger adds a tool that changes sweeps. who is the quoted name of the client, "" if it gives none.
@@ -207,16 +200,11 @@ type trialsChange struct {
 }
 
 // changing returns the answer of a tool that changes all trials of a sweep or some.
-func changing(a *agentTools, done string, trains bool,
-	all func(ctx context.Context, t target, id string) (int64, error),
-	some func(t target, ctx context.Context, id string, indices []int64) (int64, error)) func(ctx context.Context,
-	who string, in *trialsChange) (*changeAnswer, error) {
+func changing(a *agentTools, done string, trains bool, do func(ctx context.Context, t target, id string,
+	indices []int64) (int64, error)) func(ctx context.Context, who string, in *trialsChange) (*changeAnswer, error) {
 	return func(ctx context.Context, _ string, in *trialsChange) (*changeAnswer, error) {
 		return a.changed(ctx, in.Sweep, done, trains, func(t target, id string) (int64, error) {
-			if len(in.Trials) > 0 {
-				return some(t, ctx, id, in.Trials)
-			}
-			return all(ctx, t, id)
+			return do(ctx, t, id, in.Trials)
 		})
 	}
 }

@@ -146,11 +146,9 @@ Exit codes: those of the command.`,
 	addGroup(root, "ask", "Query results:", newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s),
 		newDiff(&s), newSQL(&s), newExport(&s), newReport(&s), newTrial(&s), newLogs(&s), newArtifacts(&s),
 		newComplete(&s), newUI(&s), newWatch(&s), newMCP(&s), newConfig(&s))
-	addGroup(root, "cluster", "Train on a cluster:", newSubmit(&s), newExtend(&s), newTell(&s), newAsk(&s),
-		newPause(&s), newResume(&s),
-		newCancel(&s), newRetry(&s), newPriority(&s), newBudget(&s), newNote(&s), newTag(&s), newDelete(&s),
-		newPrune(&s), newCoordinator(&s), newWorker(&s), newWorkers(&s), newDrain(&s), newMigrate(&s),
-		newNATS(), newToken(&s))
+	addGroup(root, "cluster", "Train on a cluster:", append(changeCommands(&s), newSubmit(&s), newExtend(&s), newTell(&s),
+		newAsk(&s), newNote(&s), newTag(&s), newCoordinator(&s), newWorker(&s), newWorkers(&s), newDrain(&s),
+		newMigrate(&s), newNATS(), newToken(&s))...)
 	addGroup(root, "write", "Write sweep files:", newExpand(&s), newSchema(&s), newTrainer(&s), newData(&s))
 	root.AddCommand(newVersion(), newManual())
 	finishCommand(root)

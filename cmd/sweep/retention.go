@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/wire"
 )
 
 func newDelete(s *settings) *cobra.Command {
-	return sweepCommand(s, "delete SWEEP", "Delete a sweep and all that belongs to it: trials, results, curves",
+	return sweepCommand(s, "delete SWEEP",
 		`If another sweep reuses a result, the result and its curves are kept and move to that
 sweep. A sweep that is running is rejected: cancel it first. The command waits for the
 trials of a cancelled sweep to stop. Workers delete its checkpoints the next time they
@@ -52,7 +53,7 @@ func newPrune(s *settings) *cobra.Command {
 	var older, curves, sweeps string
 	cmd := &cobra.Command{
 		Use:   "prune --older AGE",
-		Short: "Remove old data of finished sweeps: execution records, curves, whole sweeps",
+		Short: wire.Purpose("prune"),
 		Long: `An AGE is a number of days or weeks (30d, 8w) or a duration (12h), counted from the
 end of a sweep.
 

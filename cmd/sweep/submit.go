@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/wire"
 )
 
 func newSubmit(s *settings) *cobra.Command {
@@ -14,7 +15,7 @@ func newSubmit(s *settings) *cobra.Command {
 	var options planOptions
 	cmd := &cobra.Command{
 		Use:   "submit FILE",
-		Short: "Submit a sweep file to a cluster",
+		Short: wire.Purpose("submit"),
 		Long: `The file is checked here against its trainer and the local data. The coordinator
 returns the sweep's id as soon as it has stored the file, however many trials it has.
 Workers whose data differ from the local data refuse its trials.
@@ -88,7 +89,7 @@ func newExtend(s *settings) *cobra.Command {
 	var options planOptions
 	cmd := &cobra.Command{
 		Use:   "extend SWEEP FILE",
-		Short: "Add the grid points of a sweep file to a running or finished sweep of a cluster",
+		Short: wire.Purpose("extend"),
 		Long: `Grid points that the sweep already has are left out: it is a set of points. If trials of
 them failed, "sweep retry" runs these again.
 

@@ -15,6 +15,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/progress"
+	"sweep/sweep/wire"
 )
 
 func newTrial(s *settings) *cobra.Command {
@@ -346,11 +347,11 @@ func executionWhy(e sweep.Execution) string {
 
 // trialsCommand is a command that changes some trials of a sweep; do returns of how many it did what verb
 // says.
-func trialsCommand(s *settings, use, short, long, example, verb string, do func(cmd *cobra.Command, t target,
+func trialsCommand(s *settings, name, long, example, verb string, do func(cmd *cobra.Command, t target,
 	id string, indices []int64) (int64, error)) *cobra.Command {
 	return &cobra.Command{
-		Use:   use + " SWEEP INDEX...",
-		Short: short,
+		Use:   name + " SWEEP INDEX...",
+		Short: wire.Purpose(name + "_trials"),
 		Long: long + `
 
 INDEX is a number or a range such as 3-7. If one of the trials does not exist, nothing
@@ -378,8 +379,7 @@ Exit codes: 0 done, 1 not possible, 2 an invalid index, 4 no such sweep or trial
 }
 
 func newTrialCancel(s *settings) *cobra.Command {
-	return trialsCommand(s, "cancel", "Cancel some trials of a sweep",
-		"Running trials are stopped, waiting ones never start, and results are kept.",
+	return trialsCommand(s, "cancel", "Running trials are stopped, waiting ones never start, and results are kept.",
 		"  sweep trial cancel latest 17\n  sweep trial cancel ucr 3 10-20", "cancelled",
 		func(cmd *cobra.Command, t target, id string, indices []int64) (int64, error) {
 			return t.CancelNamed(cmd.Context(), id, indices)
@@ -387,18 +387,9 @@ func newTrialCancel(s *settings) *cobra.Command {
 }
 
 func newTrialRetry(s *settings) *cobra.Command {
-	return trialsCommand(s, "retry", "Retry some failed or cancelled trials of a sweep",
-		"Completed trials keep their results.",
+	return trialsCommand(s, "retry", "Completed trials keep their results.",
 		"  sweep trial retry latest 17\n  sweep trial retry ucr 3 10-20", "retrying",
 		func(cmd *cobra.Command, t target, id string, indices []int64) (int64, error) {
-			if err := programUnchanged(cmd.Context(), t, id, indices...); err != nil {
-				return 0, err
-			}
-			changed := changedForRetry(cmd.Context(), t, id, indices)
-			n, err := t.RetryNamed(cmd.Context(), id, indices)
-			if err == nil && n > 0 {
-				s.hintRetry(cmd, id, changed)
-			}
-			return n, err
+			return s.retry(cmd, t, id, indices)
 		})
 }

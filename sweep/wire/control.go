@@ -26,56 +26,6 @@ const (
 	oldestClient   = 1
 )
 
-// Controller carries out the requests of the control service; a Coordinator implements it.
-type Controller interface {
-	// Submit stores a new sweep. With requireWorkers it fails if no worker can run any of
-	// its trials now. A repeat with the same Submission.Key returns the existing sweep.
-	Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (Submitted, error)
-	// Extend adds the points of a submission to a sweep and returns their number. A
-	// repeat with the same Submission.Key adds nothing.
-	Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error)
-	Pause(ctx context.Context, id string) error
-	Resume(ctx context.Context, id string) error
-	// Cancel returns how many trials were queued or running.
-	Cancel(ctx context.Context, id string) (stopped int, err error)
-	// Retry returns how many trials were requeued.
-	Retry(ctx context.Context, id string) (trials int64, err error)
-	SetPriority(ctx context.Context, id string, priority int) error
-	// SetBudget changes what a sweep, and those that share its budget, may use.
-	SetBudget(ctx context.Context, id string, budget sweep.Budget) error
-	// Annotate changes the notes or tags of a sweep or trial.
-	Annotate(ctx context.Context, id string, edit sweep.Edit) error
-	// Delete removes a sweep that does not run. Prune removes data of ended sweeps that the
-	// retention does not keep.
-	Delete(ctx context.Context, id string) (sweep.Removed, error)
-	Prune(ctx context.Context, keep sweep.Retention) (sweep.Removed, error)
-	// CancelNamed ends some trials of a sweep and RetryNamed requeues some, those of the
-	// named ones whose state allows it. They return how many: none, when repeated.
-	CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error)
-	RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error)
-	// CheckArtifacts calls yield for each artifact that matches the query, with the outcome
-	// of the check. A lost or damaged artifact is not an error.
-	CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
-		yield func(*sweep.CheckedArtifact) error) error
-	// Artifact copies an artifact to out, from byte from on. It fails with a
-	// *sweep.LostError if the artifact does not exist, and with a *sweep.DamagedError,
-	// perhaps after a part, if its digest differs. With from > 0 the caller must verify the
-	// digest of the whole.
-	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
-		out io.Writer) (*sweep.ArtifactRecord, error)
-	// Problem returns what keeps trials from advancing, or that artifacts are lost; nil if
-	// there is no problem.
-	Problem() error
-}
-
-// Submitted is the answer to a submission.
-type Submitted struct {
-	Sweep  string `json:"sweep,omitempty"`
-	Points int64  `json:"points,omitempty"`
-	// Waiting tells the user why none of the sweep's trials can run yet; empty if one can.
-	Waiting string `json:"waiting,omitempty"`
-}
-
 const (
 	controlService = "sweep-coordinator"
 	controlPrefix  = "sweep.control."

@@ -91,7 +91,7 @@ func (b *backend) Extend(ctx context.Context, id string, s *sweep.Submission) (i
 
 func (b *backend) Pause(ctx context.Context, id string) error  { return b.call(ctx, "pause %s", id) }
 func (b *backend) Resume(ctx context.Context, id string) error { return b.call(ctx, "resume %s", id) }
-func (b *backend) Cancel(ctx context.Context, id string) (int, error) {
+func (b *backend) Cancel(ctx context.Context, id string) (int64, error) {
 	return 3, b.call(ctx, "cancel %s", id)
 }
 

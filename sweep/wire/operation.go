@@ -60,6 +60,9 @@ func Operations() (list []Operation) {
 	return list
 }
 
+// Purpose is what an operation is for, as one line.
+func Purpose(name string) string { return operations[name].describe().Purpose }
+
 func (o operation[Q, A]) describe() Operation { return Operation{o.name, o.purpose, o.reads, o.most} }
 
 func (o operation[Q, A]) serve(ctx context.Context, s *Control, decode func(any) error, yield func(any) error) error {
@@ -90,6 +93,12 @@ func (o operation[Q, A]) ask(ctx context.Context, c *Client, q Q) (a A, err erro
 	return a, err
 }
 
+// tell sends a request whose answer says only that it succeeded.
+func (o operation[Q, A]) tell(ctx context.Context, c *Client, q Q) error {
+	_, err := o.ask(ctx, c, q)
+	return err
+}
+
 // one adapts a function that answers by one value.
 func one[Q, A any](do func(ctx context.Context, s *Control, q *Q) (A, error)) func(context.Context, *Control,
 	*Q, func(A) error) error {
@@ -100,10 +109,4 @@ func one[Q, A any](do func(ctx context.Context, s *Control, q *Q) (A, error)) fu
 		}
 		return yield(a)
 	}
-}
-
-// done adapts a function that answers only that it succeeded.
-func done[Q any](do func(ctx context.Context, c Controller, q *Q) error) func(context.Context, *Control, *Q,
-	func(none) error) error {
-	return one(func(ctx context.Context, s *Control, q *Q) (none, error) { return none{}, do(ctx, s.controller, q) })
 }

@@ -4,11 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+
+	"github.com/nats-io/nuid"
 
 	"sweep/sweep"
 )
 
-// The requests.
+// Controller carries out the requests of the control service; a Coordinator implements it.
+type Controller interface {
+	// Submit stores a new sweep. With requireWorkers it fails if no worker can run any of
+	// its trials now. A repeat with the same Submission.Key returns the existing sweep.
+	Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (Submitted, error)
+	// Extend adds the points of a submission to a sweep and returns their number. A
+	// repeat with the same Submission.Key adds nothing.
+	Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error)
+	Pause(ctx context.Context, id string) error
+	Resume(ctx context.Context, id string) error
+	// Cancel returns how many trials were queued or running.
+	Cancel(ctx context.Context, id string) (stopped int64, err error)
+	// Retry returns how many trials were requeued.
+	Retry(ctx context.Context, id string) (trials int64, err error)
+	SetPriority(ctx context.Context, id string, priority int) error
+	// SetBudget changes what a sweep, and those that share its budget, may use.
+	SetBudget(ctx context.Context, id string, budget sweep.Budget) error
+	// Annotate changes the notes or tags of a sweep or trial.
+	Annotate(ctx context.Context, id string, edit sweep.Edit) error
+	// Delete removes a sweep that does not run. Prune removes data of ended sweeps that the
+	// retention does not keep.
+	Delete(ctx context.Context, id string) (sweep.Removed, error)
+	Prune(ctx context.Context, keep sweep.Retention) (sweep.Removed, error)
+	// CancelNamed ends some trials of a sweep and RetryNamed requeues some, those of the
+	// named ones whose state allows it. They return how many: none, when repeated.
+	CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error)
+	RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error)
+	// CheckArtifacts calls yield for each artifact that matches the query, with the outcome
+	// of the check. A lost or damaged artifact is not an error.
+	CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
+		yield func(*sweep.CheckedArtifact) error) error
+	// Artifact copies an artifact to out, from byte from on. It fails with a
+	// *sweep.LostError if the artifact does not exist, and with a *sweep.DamagedError,
+	// perhaps after a part, if its digest differs. With from > 0 the caller must verify the
+	// digest of the whole.
+	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+		out io.Writer) (*sweep.ArtifactRecord, error)
+	// Problem returns what keeps trials from advancing, or that artifacts are lost; nil if
+	// there is no problem.
+	Problem() error
+}
+
+// Submitted is the answer to a submission.
+type Submitted struct {
+	Sweep  string `json:"sweep,omitempty"`
+	Points int64  `json:"points,omitempty"`
+	// Waiting tells the user why none of the sweep's trials can run yet; empty if one can.
+	Waiting string `json:"waiting,omitempty"`
+}
+
+// The requests that change sweeps, or name what is read.
 type (
 	none     struct{}
 	sweepRef struct {
@@ -45,247 +98,189 @@ type (
 	pruneRequest struct {
 		Keep *sweep.Retention `json:"keep,omitempty"`
 	}
-	sweepsRequest struct {
-		States []sweep.SweepState `json:"states,omitempty"`
-	}
-	trialsRequest struct {
-		Query *trialQuery `json:"query,omitempty"`
-	}
-	curvesRequest struct {
-		trialRef
-		Metrics []string `json:"metrics,omitempty"`
-	}
-	logRequest struct {
-		trialRef
-		Execution string `json:"execution,omitempty"`
-	}
-	inputsRequest struct {
-		Query *sweep.InputQuery `json:"query,omitempty"`
-	}
-	artifactsRequest struct {
-		Artifacts *sweep.ArtifactQuery `json:"artifacts,omitempty"`
-		Check     sweep.ArtifactCheck  `json:"check,omitempty"`
-	}
-	artifactRequest struct {
-		trialRef
-		Name string `json:"name,omitempty"`
-		From int64  `json:"from,omitempty"`
-	}
-	// sqlRequest may name a sweep, which the statement reads as view t.
-	sqlRequest struct {
-		sweepRef
-		SQL string `json:"sql,omitempty"`
-	}
-)
-
-// trialQuery is a sweep.TrialQuery. Values are the values of its conditions, with their types.
-type trialQuery struct {
-	sweep.TrialQuery
-	Values []value
-}
-
-func (r *sweepRef) id() string { return r.Sweep }
-
-func (r *trialRef) id() sweep.TrialID { return sweep.TrialID{Sweep: r.Sweep, Index: r.Index} }
-
-// The answers that are not the domain's own.
-type (
 	pointCount struct {
 		Points int64 `json:"points,omitempty"`
 	}
 	trialCount struct {
 		Trials int64 `json:"trials,omitempty"`
 	}
-	// rowAnswer is a row of an SQL query; the first also has the columns.
-	rowAnswer struct {
-		Columns []string `json:"columns,omitempty"`
-		Row     []value  `json:"row"`
-	}
-	// artifactAnswer is a piece of an artifact or, at the end, its record.
-	artifactAnswer struct {
-		Piece  []byte                `json:"piece,omitempty"`
-		Record *sweep.ArtifactRecord `json:"record,omitempty"`
-	}
 )
 
-// The operations that change sweeps.
+func (r *sweepRef) id() string { return r.Sweep }
+
+func (r *trialRef) id() sweep.TrialID { return sweep.TrialID{Sweep: r.Sweep, Index: r.Index} }
+
+// The operations that change sweeps. The purpose is also the summary of the command that requests it and, for agents,
+// of the tool.
 var (
-	submitSweep = define(operation[submitRequest, Submitted]{
-		name: "submit", purpose: "store a new sweep",
-		answer: one(func(ctx context.Context, s *Control, q *submitRequest) (Submitted, error) {
+	submitSweep = change("submit", "Submit a sweep file to a cluster",
+		func(ctx context.Context, c Controller, q *submitRequest) (Submitted, error) {
 			if q.Submission == nil {
 				return Submitted{}, errors.New("submit: the request has no submission")
 			}
-			return s.controller.Submit(ctx, q.Submission, q.RequireWorkers)
-		})})
-	extendSweep = define(operation[extendRequest, pointCount]{
-		name: "extend", purpose: "add grid points to a sweep",
-		answer: one(func(ctx context.Context, s *Control, q *extendRequest) (pointCount, error) {
+			return c.Submit(ctx, q.Submission, q.RequireWorkers)
+		})
+	extendSweep = change("extend", "Add the grid points of a sweep file to a running or finished sweep of a cluster",
+		func(ctx context.Context, c Controller, q *extendRequest) (pointCount, error) {
 			if q.Submission == nil {
 				return pointCount{}, errors.New("extend: the request has no submission")
 			}
-			points, err := s.controller.Extend(ctx, q.Sweep, q.Submission)
+			points, err := c.Extend(ctx, q.Sweep, q.Submission)
 			return pointCount{points}, err
-		})})
-	pauseSweep = define(operation[sweepRef, none]{
-		name: "pause", purpose: "keep the waiting trials of a sweep from starting",
-		answer: done(func(ctx context.Context, c Controller, q *sweepRef) error { return c.Pause(ctx, q.Sweep) })})
-	resumeSweep = define(operation[sweepRef, none]{
-		name: "resume", purpose: "let a paused sweep go on",
-		answer: done(func(ctx context.Context, c Controller, q *sweepRef) error { return c.Resume(ctx, q.Sweep) })})
-	cancelSweep = define(operation[sweepRef, trialCount]{
-		name: "cancel", purpose: "end a sweep, with the trials that run",
-		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (trialCount, error) {
-			stopped, err := s.controller.Cancel(ctx, q.Sweep)
-			return trialCount{int64(stopped)}, err
-		})})
-	retrySweep = define(operation[sweepRef, trialCount]{
-		name: "retry", purpose: "put the failed and cancelled trials of a sweep back",
-		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (trialCount, error) {
-			trials, err := s.controller.Retry(ctx, q.Sweep)
-			return trialCount{trials}, err
-		})})
-	prioritizeSweep = define(operation[priorityRequest, none]{
-		name: "priority", purpose: "change the priority of a sweep",
-		answer: done(func(ctx context.Context, c Controller, q *priorityRequest) error {
-			return c.SetPriority(ctx, q.Sweep, q.Priority)
-		})})
-	budgetSweep = define(operation[budgetRequest, none]{
-		name: "budget", purpose: "change what a sweep may use",
-		answer: done(func(ctx context.Context, c Controller, q *budgetRequest) error {
-			return c.SetBudget(ctx, q.Sweep, q.Budget)
-		})})
-	annotateSweep = define(operation[annotateRequest, none]{
-		name: "annotate", purpose: "change the notes and tags of a sweep or trial",
-		answer: done(func(ctx context.Context, c Controller, q *annotateRequest) error {
-			return c.Annotate(ctx, q.Sweep, q.Edit)
-		})})
-	deleteSweep = define(operation[sweepRef, sweep.Removed]{
-		name: "delete", purpose: "remove a sweep that does not run",
-		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (sweep.Removed, error) {
-			return s.controller.Delete(ctx, q.Sweep)
-		})})
-	pruneSweeps = define(operation[pruneRequest, sweep.Removed]{
-		name: "prune", purpose: "remove what ended sweeps are not to keep",
-		answer: one(func(ctx context.Context, s *Control, q *pruneRequest) (sweep.Removed, error) {
+		})
+	pauseSweep  = change("pause", "Pause a sweep: start no further trials", done(Controller.Pause))
+	resumeSweep = change("resume", "Resume a paused sweep", done(Controller.Resume))
+	cancelSweep = change("cancel", "Cancel a sweep: stop its running trials and start no others",
+		counted(Controller.Cancel))
+	retrySweep      = change("retry", "Retry a sweep's failed and cancelled trials", counted(Controller.Retry))
+	prioritizeSweep = change("priority", "Change a sweep's priority",
+		func(ctx context.Context, c Controller, q *priorityRequest) (none, error) {
+			return none{}, c.SetPriority(ctx, q.Sweep, q.Priority)
+		})
+	budgetSweep = change("budget", "Change what a sweep may use: trials, time, or both",
+		func(ctx context.Context, c Controller, q *budgetRequest) (none, error) {
+			return none{}, c.SetBudget(ctx, q.Sweep, q.Budget)
+		})
+	annotateSweep = change("annotate", "Change the notes and tags of a sweep or trial",
+		func(ctx context.Context, c Controller, q *annotateRequest) (none, error) {
+			return none{}, c.Annotate(ctx, q.Sweep, q.Edit)
+		})
+	deleteSweep = change("delete", "Delete a sweep and all that belongs to it: trials, results, curves",
+		func(ctx context.Context, c Controller, q *sweepRef) (sweep.Removed, error) {
+			return c.Delete(ctx, q.Sweep)
+		})
+	pruneSweeps = change("prune", "Remove old data of finished sweeps: execution records, curves, whole sweeps",
+		func(ctx context.Context, c Controller, q *pruneRequest) (sweep.Removed, error) {
 			if q.Keep == nil {
 				return sweep.Removed{}, errors.New("prune: the request has no retention")
 			}
-			return s.controller.Prune(ctx, *q.Keep)
-		})})
-	cancelTrials = changeTrials("cancel_trials", "end some trials of a sweep", Controller.CancelNamed)
-	retryTrials  = changeTrials("retry_trials", "put some trials of a sweep back", Controller.RetryNamed)
+			return c.Prune(ctx, *q.Keep)
+		})
+	cancelTrials = changeTrials("cancel_trials", "Cancel some trials of a sweep", Controller.CancelNamed)
+	retryTrials  = changeTrials("retry_trials", "Retry some failed or cancelled trials of a sweep",
+		Controller.RetryNamed)
 )
+
+// Submit implements Controller. It gives a submission without a key one, so that it can be sent again.
+func (c *Client) Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (Submitted, error) {
+	return insist(ctx, c, submitSweep, submitRequest{keyed(submission), requireWorkers})
+}
+
+// Extend implements Controller. It adds a key like Submit.
+func (c *Client) Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error) {
+	a, err := insist(ctx, c, extendSweep, extendRequest{sweepRef{id}, keyed(submission)})
+	return a.Points, err
+}
+
+// Pause implements Controller.
+func (c *Client) Pause(ctx context.Context, id string) error {
+	return pauseSweep.tell(ctx, c, sweepRef{id})
+}
+
+// Resume implements Controller.
+func (c *Client) Resume(ctx context.Context, id string) error {
+	return resumeSweep.tell(ctx, c, sweepRef{id})
+}
+
+// Cancel implements Controller.
+func (c *Client) Cancel(ctx context.Context, id string) (int64, error) {
+	return number(cancelSweep.ask(ctx, c, sweepRef{id}))
+}
+
+// Retry implements Controller.
+func (c *Client) Retry(ctx context.Context, id string) (int64, error) {
+	return number(retrySweep.ask(ctx, c, sweepRef{id}))
+}
+
+// SetPriority implements Controller.
+func (c *Client) SetPriority(ctx context.Context, id string, priority int) error {
+	return prioritizeSweep.tell(ctx, c, priorityRequest{sweepRef{id}, priority})
+}
+
+// SetBudget implements Controller.
+func (c *Client) SetBudget(ctx context.Context, id string, budget sweep.Budget) error {
+	return budgetSweep.tell(ctx, c, budgetRequest{sweepRef{id}, budget})
+}
+
+// Annotate implements Controller.
+func (c *Client) Annotate(ctx context.Context, id string, edit sweep.Edit) error {
+	return annotateSweep.tell(ctx, c, annotateRequest{sweepRef{id}, edit})
+}
+
+// Delete implements Controller.
+func (c *Client) Delete(ctx context.Context, id string) (removed sweep.Removed, err error) {
+	return deleteSweep.ask(ctx, c, sweepRef{id})
+}
+
+// Prune implements Controller.
+func (c *Client) Prune(ctx context.Context, keep sweep.Retention) (removed sweep.Removed, err error) {
+	return pruneSweeps.ask(ctx, c, pruneRequest{&keep})
+}
+
+// CancelNamed implements Controller.
+func (c *Client) CancelNamed(ctx context.Context, id string, indices []int64) (int64, error) {
+	return number(cancelTrials.ask(ctx, c, trialsRef{id, indices}))
+}
+
+// RetryNamed implements Controller.
+func (c *Client) RetryNamed(ctx context.Context, id string, indices []int64) (int64, error) {
+	return number(retryTrials.ask(ctx, c, trialsRef{id, indices}))
+}
+
+// number takes the number of trials out of an answer.
+func number(a trialCount, err error) (int64, error) { return a.Trials, err }
+
+// keyed returns the submission with a key.
+func keyed(s *sweep.Submission) *sweep.Submission {
+	if s.Key != "" {
+		return s
+	}
+	copied := *s
+	copied.Key = nuid.Next()
+	return &copied
+}
+
+// insist sends a request with a key, again if the answer was lost.
+func insist[Q, A any](ctx context.Context, c *Client, o operation[Q, A], q Q) (a A, err error) {
+	for attempt := 1; ; attempt++ {
+		a, err = o.ask(ctx, c, q)
+		away, ok := errors.AsType[*UnreachableError](err)
+		if attempt == 3 || !ok || !away.Delivered {
+			return a, err
+		}
+	}
+}
+
+// change defines an operation that changes sweeps and answers by one value.
+func change[Q, A any](name, purpose string,
+	do func(ctx context.Context, c Controller, q *Q) (A, error)) operation[Q, A] {
+	return define(operation[Q, A]{name: name, purpose: purpose,
+		answer: one(func(ctx context.Context, s *Control, q *Q) (A, error) { return do(ctx, s.controller, q) })})
+}
+
+// done adapts a change of a sweep that answers only that it succeeded.
+func done(do func(c Controller, ctx context.Context, id string) error) func(context.Context, Controller, *sweepRef) (
+	none, error) {
+	return func(ctx context.Context, c Controller, q *sweepRef) (none, error) { return none{}, do(c, ctx, q.Sweep) }
+}
+
+// counted adapts a change of a sweep that answers how many trials it changed.
+func counted(do func(c Controller, ctx context.Context, id string) (int64, error)) func(context.Context, Controller,
+	*sweepRef) (trialCount, error) {
+	return func(ctx context.Context, c Controller, q *sweepRef) (trialCount, error) {
+		trials, err := do(c, ctx, q.Sweep)
+		return trialCount{trials}, err
+	}
+}
 
 // changeTrials defines an operation on named trials, which answers how many it changed.
-func changeTrials(name, purpose string, change func(c Controller, ctx context.Context, id string,
+func changeTrials(name, purpose string, do func(c Controller, ctx context.Context, id string,
 	indices []int64) (int64, error)) operation[trialsRef, trialCount] {
-	return define(operation[trialsRef, trialCount]{
-		name: name, purpose: purpose,
-		answer: one(func(ctx context.Context, s *Control, q *trialsRef) (trialCount, error) {
-			if len(q.Indices) == 0 { // to workers that would mean all
-				return trialCount{}, fmt.Errorf("%s: the request names no trials", name)
-			}
-			trials, err := change(s.controller, ctx, q.Sweep, q.Indices)
-			return trialCount{trials}, err
-		})})
-}
-
-// The operations that only read.
-var (
-	readSweep  = readOf("sweep", "one sweep", (*sweepRef).id, sweep.Reader.Sweep)
-	listSweeps = define(operation[sweepsRequest, []sweep.SweepRecord]{
-		name: "sweeps", purpose: "the sweeps of some states", reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *sweepsRequest) ([]sweep.SweepRecord, error) {
-			return s.reader.Sweeps(ctx, q.States...)
-		})})
-	readProgress = readOf("progress", "the trials of a sweep, counted by state", (*sweepRef).id, sweep.Reader.Progress)
-	readTrial    = readOf("trial", "one trial with its result", (*trialRef).id, sweep.Reader.Trial)
-	listTrials   = define(operation[trialsRequest, *sweep.TrialRecord]{
-		name: "trials", purpose: "the trials that match a query", reads: true, most: 8,
-		answer: func(ctx context.Context, s *Control, q *trialsRequest, yield func(*sweep.TrialRecord) error) error {
-			if q.Query == nil || len(q.Query.Values) != len(q.Query.Where) {
-				return errors.New("trials: the request has no query, or not one value per condition")
-			}
-			for i, c := range q.Query.Values {
-				q.Query.Where[i].Value = c.plain
-			}
-			return s.reader.Trials(ctx, q.Query.TrialQuery, yield)
-		}})
-	readCurves = define(operation[curvesRequest, []sweep.Curve]{
-		name: "curves", purpose: "the curves of a trial", reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *curvesRequest) ([]sweep.Curve, error) {
-			return s.reader.Curves(ctx, q.id(), q.Metrics...)
-		})})
-	listExecutions = readOf("executions", "the executions of a trial", (*trialRef).id, sweep.Reader.Executions)
-	readLog        = define(operation[logRequest, *sweep.Log]{
-		name: "log", purpose: "the end of the log of an execution", reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *logRequest) (*sweep.Log, error) {
-			return s.reader.ExecutionLog(ctx, q.id(), q.Execution)
-		})})
-	listInputs = define(operation[inputsRequest, *sweep.InputList]{
-		name: "inputs", purpose: "what programs have read, as lists that match a query", reads: true, most: 8,
-		answer: func(ctx context.Context, s *Control, q *inputsRequest, yield func(*sweep.InputList) error) error {
-			if q.Query == nil {
-				return errors.New("inputs: the request has no query")
-			}
-			return s.reader.Inputs(ctx, *q.Query, yield)
-		}})
-	listArtifacts = define(operation[artifactsRequest, *sweep.CheckedArtifact]{
-		name: "artifacts", purpose: "the artifacts that match a query, checked on request", reads: true, most: 8,
-		answer: func(ctx context.Context, s *Control, q *artifactsRequest,
-			yield func(*sweep.CheckedArtifact) error) error {
-			if q.Artifacts == nil {
-				return errors.New("artifacts: the request has no query")
-			}
-			return s.controller.CheckArtifacts(ctx, *q.Artifacts, q.Check, yield)
-		}})
-	readArtifact = define(operation[artifactRequest, artifactAnswer]{
-		name: "artifact", purpose: "the bytes of an artifact", reads: true, most: 8,
-		answer: func(ctx context.Context, s *Control, q *artifactRequest, yield func(artifactAnswer) error) error {
-			record, err := s.controller.Artifact(ctx, q.id(), q.Name, q.From, pieces(yield))
-			if err != nil {
-				return err
-			}
-			return yield(artifactAnswer{Record: record})
-		}})
-	querySQL = define(operation[sqlRequest, rowAnswer]{
-		name: "sql", purpose: "the rows of an SQL query", reads: true, most: 8,
-		answer: func(ctx context.Context, s *Control, q *sqlRequest, yield func(rowAnswer) error) error {
-			first := true
-			row := func(columns []string, row []any) error {
-				a := rowAnswer{Row: make([]value, len(row))}
-				if first {
-					a.Columns, first = columns, false
-				}
-				for i, v := range row {
-					a.Row[i] = value{v}
-				}
-				return yield(a)
-			}
-			if q.Sweep != "" {
-				return s.reader.QuerySweep(ctx, q.Sweep, q.SQL, row)
-			}
-			return s.reader.Query(ctx, q.SQL, row)
-		}})
-)
-
-// readOf defines an operation that reads something of a sweep or trial, which id takes from the
-// request.
-func readOf[Q, ID, A any](name, purpose string, id func(*Q) ID, read func(r sweep.Reader, ctx context.Context,
-	id ID) (A, error)) operation[Q, A] {
-	return define(operation[Q, A]{
-		name: name, purpose: purpose, reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *Q) (A, error) { return read(s.reader, ctx, id(q)) })})
-}
-
-// pieces is a writer that yields each piece of an artifact.
-type pieces func(artifactAnswer) error
-
-// Write implements io.Writer.
-func (yield pieces) Write(p []byte) (int, error) {
-	if err := yield(artifactAnswer{Piece: p}); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return change(name, purpose, func(ctx context.Context, c Controller, q *trialsRef) (trialCount, error) {
+		if len(q.Indices) == 0 { // to workers that would mean all
+			return trialCount{}, fmt.Errorf("%s: the request names no trials", name)
+		}
+		trials, err := do(c, ctx, q.Sweep, q.Indices)
+		return trialCount{trials}, err
+	})
 }
