@@ -119,6 +119,20 @@ func unnamedBound(call *ast.CallExpr) (number string) {
 	return ""
 }
 
+// TestCommandFiles checks that the files of commands, and no others, are called cmd_*.go.
+func TestCommandFiles(t *testing.T) {
+	t.Parallel()
+	command := regexp.MustCompile(`(?m)^func (new|change)[A-Z]\w*\([^)]*\) (\[\])?\*cobra\.Command \{$`)
+	eachFile(t, regexp.MustCompile(`^cmd/sweep/[^/]*\.go$`), func(name string, text string) {
+		if strings.HasSuffix(name, "_test.go") || name == "cmd/sweep/main.go" {
+			return
+		}
+		if has, named := command.MatchString(text), strings.HasPrefix(path.Base(name), "cmd_"); has != named {
+			t.Errorf("%s: named as a file of commands: %v, has any: %v", name, named, has)
+		}
+	})
+}
+
 // common are names of kinds of policies that mean other things, too.
 var common = []string{"grid", "random", "median"}
 
