@@ -180,6 +180,9 @@ func (t *training) resume(state []byte) error {
 	for i := range moments {
 		fits = fits && len(s.Moments[i]) == len(moments[i])
 	}
+	if s.Best.Epoch > 0 && t.holdsOut() {
+		fits = fits && len(s.Best.Measured) == len(t.measures)
+	}
 	fits = fits && s.Seconds >= 0 && s.Seconds < 1e9 // not NaN
 	if !fits || !t.setStates(s.States) {
 		return fmt.Errorf("checkpoint: it belongs to another trial")

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sweep/model/protocol"
+	"sweep/model/task"
 	"sweep/sweep"
 	"sweep/sweep/safetensors"
 )
@@ -20,9 +21,14 @@ const (
 // that reach the UCR table of Zhang, Lei, Dhillon (2018): Adam, batch 16, 1000
 // epochs (LSTM and GRU 500), gradient norm clipped at 1, small starts.
 func description() *sweep.Description {
+	const losses = 2 // after which the tasks' measures are listed
+	all := slices.Clone(metrics[:losses])
+	for _, m := range task.Measures() {
+		all = append(all, m.Metrics(heldOutNone)...)
+	}
 	return &sweep.Description{
 		Name: Name, Version: Version, ResultVersion: resultVersion, Parameters: parameters(), Artifacts: artifacts,
-		Metrics: append(slices.Clone(metrics), precisionMetrics()...), Continues: continued,
+		Metrics: append(all, metrics[losses:]...), Continues: continued,
 	}
 }
 
@@ -51,18 +57,6 @@ var metrics = []sweep.MetricSchema{
 	{Name: "validation_loss", Doc: "validation loss; in the summary the smallest of the trial",
 		Goal: "minimize", Unit: "nats", Curve: true, Summary: true, Part: sweep.ValidationPart,
 		Diverged: new(lossOfDiverged), AbsentWhen: heldOutNone},
-	{Name: "validation_accuracy", Doc: "validation accuracy; in the summary that of the kept weights, or the " +
-		"last before the refit", Goal: "maximize", Curve: true, Summary: true, Part: sweep.ValidationPart,
-		AbsentWhen: heldOutNone},
-	{Name: "test_accuracy", Doc: "test accuracy; in the summary that of the kept weights", Goal: "maximize",
-		Curve: true, Summary: true, Part: sweep.TestPart, Diverged: new(0.0)},
-	{Name: "train_perplexity", Doc: "exp(train_loss) of a model of words or characters", Goal: "minimize", Curve: true,
-		Summary: true, Part: sweep.TrainPart},
-	{Name: "validation_perplexity", Doc: "validation perplexity, every word or character counted once, ends of lines " +
-		"too; in the summary that of the kept weights", Goal: "minimize", Curve: true, Summary: true,
-		Part: sweep.ValidationPart, AbsentWhen: heldOutNone},
-	{Name: "test_perplexity", Doc: "test perplexity, likewise", Goal: "minimize", Curve: true, Summary: true,
-		Part: sweep.TestPart},
 	{Name: "test_loss", Doc: "test loss; in the summary that of the kept weights; a curve with gap_curves",
 		Goal: "minimize", Unit: "nats", Curve: true, Summary: true, Part: sweep.TestPart,
 		Diverged: new(lossOfDiverged)},

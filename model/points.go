@@ -12,10 +12,12 @@ import (
 func (t *training) addGaps(train *epochSum, test *loss.Score) {
 	t.add("test_loss", test.Mean())
 	t.add("loss_gap", test.Mean()-train.Loss/float64(train.Rows))
-	if t.shape.Accuracy() {
-		accuracy := float64(train.Correct) / float64(train.Rows)
-		t.add("train_accuracy", accuracy)
-		t.add("accuracy_gap", accuracy-test.Accuracy())
+	for _, m := range t.measures {
+		if m.Gap {
+			trained := m.Of(&loss.Score{Correct: train.Correct, Rows: train.Rows})
+			t.add(m.Metric("train"), trained)
+			t.add(m.Name+"_gap", trained-m.Of(test))
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type training struct {
 	s         *settings
 	task      task.Task
 	shape     task.Shape
+	measures  []*task.Measure
 	plan      task.Schedule
 	net       *network.Network[float32]
 	request   *sweep.TrainRequest
@@ -78,8 +79,7 @@ type best struct {
 	Epoch        int // counted from 1; 0 before the first
 	Error        float64
 	Loss         float64
-	Accuracy     float64
-	Precision    [len(loss.Ranks)]float64 // 0 of tasks without sets of labels
+	Measured     []float64 // by the task's measures
 	TrainLoss    float64
 	SmallestLoss float64
 	Values       []float32
@@ -105,9 +105,9 @@ func newTraining(ctx context.Context, set *kernel.Set[float32], s *settings, t t
 	}
 	run := &training{
 		s: s, task: t, shape: shape, plan: plan, net: net, cost: cost, optimizer: optimizer, started: started,
-		request: &sweep.TrainRequest{},
-		batch:   task.NewBatch[float32](shape, batch, net.Rows()),
-		best:    best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
+		measures: task.Of(fmt.Sprint(s.parameters["dataset"])).Measures, request: &sweep.TrainRequest{},
+		batch: task.NewBatch[float32](shape, batch, net.Rows()),
+		best:  best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
 	}
 	run.gradients = watchGradients(net, s.gradientNorms, shape.Steps)
 	run.curves = newCurves(run.request)
@@ -267,8 +267,10 @@ func (t *training) testDue(interval int) bool {
 func (t *training) record(ctx context.Context, trainLoss float64, validation *loss.Score, gradient float64) error {
 	epoch := t.mark()
 	t.curves.add("train_loss", epoch, trainLoss)
-	if t.shape.Perplexity() {
-		t.curves.add("train_perplexity", epoch, perplexity(trainLoss))
+	for _, m := range t.measures {
+		if m.Train != "" {
+			t.curves.add(m.Metric("train"), epoch, m.Of(&loss.Score{Loss: trainLoss, Rows: 1}))
+		}
 	}
 	if t.validates() {
 		t.curves.add("validation_loss", epoch, validation.Mean())
@@ -293,14 +295,8 @@ func (t *training) record(ctx context.Context, trainLoss float64, validation *lo
 
 // addQuality adds what a part's evaluation is compared by besides its loss.
 func (t *training) addQuality(part string, score *loss.Score) {
-	if t.shape.Perplexity() {
-		t.add(part+"_perplexity", perplexity(score.Mean()))
-	}
-	if t.shape.Accuracy() {
-		t.add(part+"_accuracy", score.Accuracy())
-	}
-	if t.shape.Labels {
-		t.addPrecision(part, score)
+	for _, m := range t.measures {
+		t.add(m.Metric(part), m.Of(score))
 	}
 }
 
@@ -312,13 +308,14 @@ func (t *training) marginDue(interval int) bool {
 
 // keep applies the epoch rule.
 func (t *training) keep(trainLoss float64, validation *loss.Score) {
-	loss, accuracy := validation.Mean(), validation.Accuracy()
-	failed := 1 - accuracy
+	loss, failed := validation.Mean(), 1-validation.Accuracy()
 	t.best.SmallestLoss = min(t.best.SmallestLoss, loss)
 	if t.s.protocol.Rule.Better(protocol.Score{Error: failed, Loss: loss},
 		protocol.Score{Error: t.best.Error, Loss: t.best.Loss}) {
-		t.best.Error, t.best.Loss, t.best.Accuracy = failed, loss, accuracy
-		t.best.Precision = validation.Precision()
+		t.best.Error, t.best.Loss, t.best.Measured = failed, loss, nil
+		for _, m := range t.measures {
+			t.best.Measured = append(t.best.Measured, m.Of(validation))
+		}
 		t.keepWeights(trainLoss)
 	}
 }
@@ -347,12 +344,6 @@ func (t *training) evaluate(ctx context.Context, part task.Part) (score loss.Sco
 	}
 	return score, nil
 }
-
-// perplexity is exp(loss): of how many equally likely words one would have to guess.
-func perplexity(loss float64) float64 { return math.Exp(min(loss, mostNats)) }
-
-// mostNats keeps perplexities within what curves can hold.
-const mostNats = 80
 
 // result tests the kept weights and sums the trial up.
 func (t *training) result(ctx context.Context) (*sweep.Result, error) {
@@ -404,30 +395,16 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 // summary are the metrics of the kept weights, with those of their test. What no row was held out for is not there.
 func (t *training) summary(test loss.Score) map[string]float64 {
 	s := map[string]float64{"train_loss": t.best.TrainLoss, "test_loss": test.Mean()}
-	if t.shape.Accuracy() {
-		s["test_accuracy"] = test.Accuracy()
+	if t.holdsOut() {
+		s["validation_loss"] = t.best.SmallestLoss
 	}
-	if t.shape.Perplexity() {
-		s["train_perplexity"], s["test_perplexity"] = perplexity(t.best.TrainLoss), perplexity(test.Mean())
-	}
-	if t.shape.Labels {
-		for i, precision := range test.Precision() {
-			s[precisionAt("test", loss.Ranks[i])] = precision
+	for i, m := range t.measures {
+		s[m.Metric("test")] = m.Of(&test)
+		if m.Train != "" {
+			s[m.Metric("train")] = m.Of(&loss.Score{Loss: t.best.TrainLoss, Rows: 1})
 		}
-	}
-	if !t.holdsOut() {
-		return s
-	}
-	s["validation_loss"] = t.best.SmallestLoss
-	if t.shape.Accuracy() {
-		s["validation_accuracy"] = t.best.Accuracy
-	}
-	if t.shape.Perplexity() {
-		s["validation_perplexity"] = perplexity(t.best.Loss)
-	}
-	if t.shape.Labels {
-		for i, precision := range t.best.Precision {
-			s[precisionAt("validation", loss.Ranks[i])] = precision
+		if t.holdsOut() {
+			s[m.Metric("validation")] = t.best.Measured[i]
 		}
 	}
 	return s

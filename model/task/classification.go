@@ -13,7 +13,8 @@ var classification = Kind{
 		&exchange, &limit, &permutation, &normalize, &inputSize, &inputOrder, &split, &validation, &lossName, &epochs,
 		&testEvery, &gapCurves, &fgsm,
 	},
-	open: openClassification,
+	Measures: []*Measure{&accuracy},
+	open:     openClassification,
 }
 
 var (

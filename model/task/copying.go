@@ -15,7 +15,8 @@ var copying = Kind{
 	Parameters: []*sweep.ParameterSchema{&length, &examples, &held, &steps, &validateEvery},
 	Defaults: map[string]any{"hidden": int64(128), "batch": int64(64), "epoch_rule": smallestLoss,
 		"length": int64(100)},
-	open: openCopy,
+	Measures: []*Measure{&accuracy},
+	open:     openCopy,
 }
 
 const (

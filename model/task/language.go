@@ -15,7 +15,8 @@ var language = Kind{
 		"hidden": int64(128), "batch": int64(20), "epochs": int64(10), "epoch_rule": smallestLoss, "activation": "tanh",
 		"lr": 0.003, "decay": 0.8, "input_scale": 1.0,
 	},
-	open: openLanguage,
+	Measures: []*Measure{&perplexity},
+	open:     openLanguage,
 }
 
 var carry = sweep.ParameterSchema{
@@ -64,7 +65,7 @@ func (s *corpus) Shape() Shape {
 	words := len(s.text.Words)
 	return Shape{
 		Steps: s.steps, Vocabulary: words, Outputs: words, Every: true, Classes: true, Loss: "cross_entropy",
-		Words: true, Carries: s.options.Boolean(carry.Name),
+		Carries: s.options.Boolean(carry.Name),
 	}
 }
 

@@ -16,7 +16,8 @@ var multiLabel = Kind{
 		"model": "mlp", "hidden": int64(128), "layers": int64(1), "batch": int64(64), "epochs": int64(30),
 		"epoch_rule": smallestLoss,
 	},
-	open: openMultiLabel,
+	Measures: precisions,
+	open:     openMultiLabel,
 }
 
 var indexBase = sweep.ParameterSchema{
@@ -56,7 +57,7 @@ func openMultiLabel(o *Options) (Task, error) {
 }
 
 func (l *labelled) Shape() Shape {
-	return Shape{Steps: 1, Inputs: l.set.Features, Outputs: len(l.set.Names), Labels: true, Loss: "sigmoid"}
+	return Shape{Steps: 1, Inputs: l.set.Features, Outputs: len(l.set.Names), Loss: "sigmoid"}
 }
 
 func (l *labelled) Digest() string { return l.set.Digest }

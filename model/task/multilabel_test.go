@@ -28,8 +28,7 @@ func TestMultiLabelByDefinition(t *testing.T) {
 	}
 	for _, part := range []Part{Train, Validation, Test} {
 		task, stream, b := opened(t, sweep.Parameters{"dataset": "generated-multilabel"}, part, 4)
-		if s := task.Shape(); s.Steps != 1 || s.Inputs != set.Features || s.Outputs != len(set.Names) || !s.Labels ||
-			s.Accuracy() {
+		if s := task.Shape(); s.Steps != 1 || s.Inputs != set.Features || s.Outputs != len(set.Names) || s.Classes {
 			t.Fatalf("shape %+v", s)
 		}
 		for count := 0; count < task.Count(part) && stream.Next(b); count += b.Size {

@@ -19,7 +19,8 @@ var queries = Kind{
 		"hidden": int64(128), "batch": int64(64), "epochs": int64(10), "epoch_rule": smallestLoss, "activation": "tanh",
 		"lr": 0.003, "input_scale": 1.0, "validation": 0.1, "length": int64(60),
 	},
-	open: openQueries,
+	Measures: []*Measure{&perplexity, &accuracy},
+	open:     openQueries,
 }
 
 var alphabetSize = sweep.ParameterSchema{
@@ -48,7 +49,7 @@ func Alphabet(characters []rune, codes int) []rune {
 // CharacterShape is the shape of queries of up to so many steps, in so many codes.
 func CharacterShape(steps, codes int) Shape {
 	return Shape{Steps: steps, Inputs: codes, Outputs: codes, Every: true, Classes: true, Loss: "cross_entropy",
-		Characters: true, Padded: true}
+		Padded: true}
 }
 
 // typed is a set of queries made ready for one trial. A query of n characters has n + 1

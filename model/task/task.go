@@ -25,6 +25,9 @@ type Kind struct {
 	// Defaults are the task's own defaults of parameters that others have, too.
 	Defaults map[string]any
 
+	// Measures are what outputs are compared by besides their loss.
+	Measures []*Measure
+
 	// open makes the task of a trial.
 	open func(o *Options) (Task, error)
 }
@@ -69,11 +72,8 @@ type Shape struct {
 	Vocabulary int    // tokens that there are; 0 where steps are numbers
 	Outputs    int    // width of an output
 	Every      bool   // an output is due at every step, not at the last alone
-	Classes    bool   // the target of an output is a class, not values: there is an accuracy
+	Classes    bool   // the target of an output is a class, not values
 	Loss       string // as in [sweep/model/loss]
-	Words      bool   // exp(loss) is a perplexity, and what counts in place of accuracy
-	Characters bool   // exp(loss) is a perplexity of characters, beside their accuracy
-	Labels     bool   // the target of an output is a set of labels, 1 each: there is a precision at k
 	Padded     bool   // sequences have different lengths: some outputs have [loss.NoTarget]
 	Carries    bool   // some minibatches go on where the one before ended
 }
@@ -85,12 +85,6 @@ func (s *Shape) Rows(sequences, steps int) int {
 	}
 	return sequences
 }
-
-// Perplexity says whether exp(loss) is a perplexity.
-func (s *Shape) Perplexity() bool { return s.Words || s.Characters }
-
-// Accuracy says whether the share of right classes is measured.
-func (s *Shape) Accuracy() bool { return s.Classes && !s.Words }
 
 // Schedule is how long training takes, in steps.
 type Schedule struct {

@@ -130,7 +130,7 @@ func TestStreams(t *testing.T) {
 			for _, minibatch := range want {
 				total += len(minibatch)
 			}
-			if part == Train && len(want) < most || part != Train && len(want) < most && !task.Shape().Words &&
+			if part == Train && len(want) < most || part != Train && len(want) < most && task.Shape().Vocabulary == 0 &&
 				total != task.Count(part) {
 				t.Errorf("%v, part %d: %d minibatches of %d sequences in all, want %d", point, part, len(want), total,
 					task.Count(part))
@@ -550,6 +550,23 @@ func TestListedSplit(t *testing.T) {
 	} {
 		if _, err := Open(trial(t, point)); !errors.As(err, &refused) || refused.Parameter != "split" {
 			t.Errorf("%v: %v", point, err)
+		}
+	}
+}
+
+// A measure has metrics of its own, each documented, of training only where the mean loss tells its value.
+func TestMeasures(t *testing.T) {
+	t.Parallel()
+	seen, losses := map[string]bool{}, []*loss.Score{{Loss: 2, Rows: 1}, {Loss: 4, Correct: 1, Rows: 2}}
+	for _, m := range Measures() {
+		for _, metric := range m.Metrics(nil) {
+			if seen[metric.Name] || metric.Doc == "" || metric.Goal == "" {
+				t.Errorf("%+v", metric)
+			}
+			seen[metric.Name] = true
+		}
+		if m.Train != "" && m.Of(losses[0]) != m.Of(losses[1]) {
+			t.Errorf("%s depends on more than the mean loss", m.Name)
 		}
 	}
 }
