@@ -3,7 +3,7 @@ package file
 import (
 	"cmp"
 	"fmt"
-	"math"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -96,12 +96,8 @@ func LocateTrainer(name string, data []byte, err error) error {
 // keys are the top-level keys with a meaning here; foreignKeys those of Weights
 // & Biases that have none.
 var (
-	keys = append([]string{
-		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
-		"zip", "when", "exclude", "run_cap", "select", "limits", "canary", "budget", "artifacts", "keep",
-		"requires",
-		"program", "command", "files", "directory", "project", "entity", "seed", "batch",
-	}, policy.Keys()...)
+	keys = append(slices.Sorted(maps.Keys(keysSchema(nil, object{}, object{}, object{}))), append(policy.Keys(),
+		policy.MethodKey)...)
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
 )
 
@@ -328,30 +324,13 @@ func (d *decoder) plainToken(key string, target *string) {
 // decodePlain decodes the keys that stand for themselves.
 func (d *decoder) decodePlain() {
 	spec := &d.file.Spec
-	if n, ok := d.given("name"); ok {
-		if text, ok := d.text(n, "name"); ok {
-			if !isLabel(text) {
-				d.fail(at(n), "name", "must be one line of at most 200 characters")
-			}
-			spec.Name = text
+	for _, f := range plainFields(spec) {
+		if _, ok := d.given(f.name); ok {
+			f.read(d, d.top[f.name], f.name)
 		}
-	}
-	if n, ok := d.given("description"); ok {
-		spec.Description, _ = d.text(n, "description")
-	}
-	d.plainToken("pool", &spec.Pool)
-	if n, ok := d.given("priority"); ok {
-		priority, _ := d.integer(n, "priority", math.MinInt32, math.MaxInt32)
-		spec.Priority = int(priority)
-	}
-	if n, ok := d.given("run_cap"); ok {
-		spec.Cap, _ = d.integer(n, "run_cap", 1, math.MaxInt64)
 	}
 	if d.count > 0 && (spec.Cap == 0 || d.count < spec.Cap) {
 		spec.Cap = d.count
-	}
-	if n, ok := d.given("canary"); ok {
-		spec.Canary = d.boolean(n, "canary")
 	}
 	if n, ok := d.given("artifacts"); ok {
 		d.decodeArtifacts(n)

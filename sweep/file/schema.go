@@ -2,7 +2,6 @@ package file
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -53,38 +52,15 @@ func Schema(description *sweep.Description) ([]byte, error) {
 	return json.MarshalIndent(schema, "", "  ")
 }
 
-// budgetSchema describes budget.
-func budgetSchema() object {
-	return documented(object{
-		"type": "object", "additionalProperties": false, "minProperties": 1,
-		"properties": object{
-			"trials": documented(object{"type": "integer", "minimum": 1, "maximum": maxBudget},
-				"How many trials may run to an end. Reused results cost nothing."),
-			"time": documented(object{"type": "string", "pattern": durationPattern},
-				"How long the executions of trials may take together, as in 90m or 3h."),
-		},
-	}, "What all trials together may use. When it is used up, the sweep is paused, and sweep budget raises it.")
-}
-
 // keysSchema describes the keys of a sweep file.
 func keysSchema(description *sweep.Description, parameters, parameterName, metricName object) object {
-	goal := object{"enum": []string{sweep.Minimize, sweep.Maximize}}
-	text := func(doc string) object { return object{"type": "string", "description": doc} }
-	token := object{"type": "string", "pattern": token.String()}
-	return object{
-		"name":        text("Shown in lists and tables; without it the name of the file."),
-		"description": text("Free text, shown with the sweep."),
-		"trainer": documented(merge(token, object{"default": sweep.DefaultTrainer}), "What trains: builtin, noop, "+
-			"script (the default of a file with program or command), "+
-			"or an executable in a directory of --trainer-path."),
-		"pool": documented(merge(token, object{"default": sweep.DefaultPool}),
-			"The pool of workers that runs the trials."),
-		"priority": documented(object{"type": "integer", "default": 0}, "Active sweeps with a larger "+
-			"priority run first."),
+	return merge(fieldSchemas(plainFields(&sweep.Spec{})), object{
+		"trainer": tokenSchema(sweep.DefaultTrainer, "What trains: builtin, noop, script (the default of a file with "+
+			"program or command), or an executable in a directory of --trainer-path."),
 		"seed": documented(object{"type": "integer", "default": 0}, "For method: "+policy.Or(drawing())+
 			": another seed draws other points."),
 		"batch":   batchSchema(),
-		"program": text("The program that is run for each trial, as in train.py."),
+		"program": textSchema("The program that is run for each trial, as in train.py."),
 		"command": documented(object{"type": "array", "minItems": 1,
 			"items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
 			"The command line of program, as a list of words with macros such as ${program} and ${args}."),
@@ -92,8 +68,8 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"requirements.txt or src/*.py: if one changes, trials run again."),
 		"directory": documented(object{"enum": []string{"own", "shared"}, "default": "shared"}, "own runs each trial "+
 			"of program in a copy of its directory, which is removed afterwards; shared runs all in that directory."),
-		"project":    text("The project that programs see which log to W&B."),
-		"entity":     text("The entity that programs see which log to W&B."),
+		"project":    textSchema("The project that programs see which log to W&B."),
+		"entity":     textSchema("The entity that programs see which log to W&B."),
 		"parameters": parameters,
 		"replicates": documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with "+
 			"the values 1 to k, which varies fastest. Trials that differ only in it are replicates of one grid point."),
@@ -104,34 +80,26 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"Where parameters exist, as in {m1: {model: spectral-rnn}}; elsewhere the trainer's default applies."),
 		"exclude": documented(object{"type": "array", "items": object{"$ref": "#/$defs/match"}},
 			"Grid points that match an entry are left out."),
-		"run_cap": documented(object{"type": "integer", "minimum": 1}, "The largest number of grid points: the first "+
-			"ones are "+
-			"kept, or so many are drawn."),
 		"metric": documented(object{
 			"type": "object", "required": []string{"name"}, "additionalProperties": false,
-			"properties": object{"name": metricName, "goal": goal, "target": true, "impute": true,
-				"impute_while_running": true},
+			"properties": fieldSchemas(metricFields(&sweep.Select{}, metricName)),
 		}, "W&B's form of select.by and select.goal: {name, goal}."),
 		"select": documented(object{
 			"type": "object", "additionalProperties": false,
-			"properties": object{
-				"group": documented(oneOrMore(parameterName), "The parameters that form the groups; by default "+
-					"dataset and model, as far as the trainer has them."),
-				"by": documented(metricName, "The metric by which the grid points of a group are compared."),
-				"goal": documented(goal, "Whether the smallest or the largest value is best; by default the metric's "+
-					"own goal."),
-			},
+			"properties": fieldSchemas(selectFields(&sweep.Select{}, parameterName, metricName)),
 		}, "How tables, the live view and best_trials select the result of each group."),
 		"limits": documented(object{
 			"type": "object", "additionalProperties": false,
-			"properties": limitsSchema(),
+			"properties": fieldSchemas(limitFields(&sweep.Limits{})),
 		}, "What a trial may take."),
-		"budget": budgetSchema(),
-		"canary": canarySchema(),
+		"budget": documented(object{
+			"type": "object", "additionalProperties": false, "minProperties": 1,
+			"properties": fieldSchemas(budgetFields(&sweep.Budget{})),
+		}, "What all trials together may use. When it is used up, the sweep is paused, and sweep budget raises it."),
 		"requires": documented(object{
-			"type": "object", "propertyNames": token,
+			"type": "object", "propertyNames": object{"type": "string", "pattern": token.String()},
 			"properties": object{
-				memoryKey: text("The memory that a trial needs, as in 8GiB; without it the trainer's estimate."),
+				memoryKey: textSchema("The memory that a trial needs, as in 8GiB; without it the trainer's estimate."),
 			},
 			"additionalProperties": object{"type": "string"},
 		}, "Labels that a worker must have, as in {gpu: a100}, and memory."),
@@ -142,7 +110,7 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"additionalProperties": object{"type": "integer", "minimum": 1, "maximum": sweep.MostKept},
 		}, "Artifacts that only the best trials keep, and how many trials, as in {checkpoint: 10}. Trials are "+
 			"compared by select.by, across groups."),
-	}
+	})
 }
 
 // declare adds a trainer's parameters and metrics to the schemas.
@@ -171,35 +139,6 @@ func declare(description *sweep.Description, parameters, match, parameterName, m
 
 // durationPattern is the form of durations.
 const durationPattern = `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`
-
-// canarySchema describes the key canary.
-func canarySchema() object {
-	return documented(object{"type": "boolean", "default": true}, fmt.Sprintf("Whether the first trial runs before "+
-		"the others, in sweeps of more than %d trials. If it fails, the sweep is paused.", sweep.CanaryPoints))
-}
-
-// limitsSchema describes the keys of limits.
-func limitsSchema() object {
-	return object{
-		"timeout": documented(object{"type": "string", "pattern": durationPattern},
-			"How long an execution may take, as in 90s, 10m, 1h30m."),
-		"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostAttempts,
-			"default": sweep.DefaultAttempts}, "How many executions may fail by the trial's own fault."),
-		"losses": documented(object{"type": "integer", "minimum": 1, "maximum": sweep.MostAttempts,
-			"default": sweep.DefaultLosses}, "How many executions may lose their worker; raise it on preemptible "+
-			"machines."),
-		"errors": documented(object{"type": "integer", "minimum": 0, "maximum": sweep.MostErrors,
-			"default": sweep.DefaultErrors}, "How many trials in a row may fail with the same error, numbers and "+
-			"paths aside, before the sweep is paused; 0 never pauses it."),
-		"points": documented(object{"type": "integer", "minimum": 2, "maximum": sweep.MostCurvePoints,
-			"default": sweep.DefaultPoints}, "How many samples of a curve are kept. Of a longer one, the smallest "+
-			"and the largest of every few samples and the last one are kept."),
-		"artifact": documented(object{"type": "string", "default": "1GiB"}, "The largest size of an "+
-			"artifact, as in 500MB or 2GiB."),
-		"artifacts": documented(object{"type": "string", "default": "4GiB"}, "The largest size of all "+
-			"artifacts of a trial."),
-	}
-}
 
 // artifactSchema describes the name of an artifact: one of the trainer's, if it has some.
 func artifactSchema(description *sweep.Description) object {
@@ -289,6 +228,15 @@ func valueSchema(s *sweep.ParameterSchema) object {
 	default:
 		return schema
 	}
+}
+
+var goalSchema = object{"enum": []string{sweep.Minimize, sweep.Maximize}}
+
+func textSchema(doc string) object { return object{"type": "string", "description": doc} }
+
+// tokenSchema describes a name of the form of a token.
+func tokenSchema(otherwise, doc string) object {
+	return documented(object{"type": "string", "pattern": token.String(), "default": otherwise}, doc)
 }
 
 func oneOrMore(item object) object {

@@ -20,10 +20,18 @@ func (d *decoder) decodeSelect() {
 	}
 	fromMetric := *selection
 	*selection = sweep.Select{}
-	for _, e := range entries {
-		path := join("select", e.key)
-		switch e.key {
-		case "group":
+	d.decodeFields("select", "key of select", entries, selectFields(selection, object{}, object{}))
+	if selection.By == "" {
+		selection.By, selection.Goal = fromMetric.By, cmp.Or(selection.Goal, fromMetric.Goal)
+	}
+	d.defaultGoal()
+}
+
+// selectFields are the keys of select.
+func selectFields(s *sweep.Select, parameterName, metricName object) []field {
+	return []field{
+		{"group", documented(oneOrMore(parameterName), "The parameters that form the groups; by default dataset and "+
+			"model, as far as the trainer has them."), func(d *decoder, e entry, path string) {
 			names, nodes, _ := d.texts(e.value, path)
 			for i, name := range names {
 				if d.file.declared[name] == nil && d.schema(name) == nil {
@@ -31,19 +39,27 @@ func (d *decoder) decodeSelect() {
 						name, d.names())
 				}
 			}
-			selection.Group = names
-		case "by":
-			selection.By = d.metric(e.value, path)
-		case "goal":
-			selection.Goal = d.goal(e.value, path)
-		default:
-			d.failName(e.where, clip(path), "is not a key of select", e.key, []string{"group", "by", "goal"})
-		}
+			s.Group = names
+		}},
+		{"by", documented(metricName, "The metric by which the grid points of a group are compared."),
+			func(d *decoder, e entry, path string) { s.By = d.metric(e.value, path) }},
+		{"goal", documented(goalSchema, "Whether the smallest or the largest value is best; by default the metric's "+
+			"own goal."), func(d *decoder, e entry, path string) { s.Goal = d.goal(e.value, path) }},
 	}
-	if selection.By == "" {
-		selection.By, selection.Goal = fromMetric.By, cmp.Or(selection.Goal, fromMetric.Goal)
+}
+
+// metricFields are the keys of W&B's metric.
+func metricFields(s *sweep.Select, metricName object) []field {
+	fields := []field{
+		{"name", metricName, func(d *decoder, e entry, path string) { s.By = d.metric(e.value, path) }},
+		{"goal", goalSchema, func(d *decoder, e entry, path string) { s.Goal = d.goal(e.value, path) }},
 	}
-	d.defaultGoal()
+	for _, name := range []string{"target", "impute", "impute_while_running"} {
+		fields = append(fields, field{name, true, func(d *decoder, e entry, path string) {
+			d.note(e.where, path, "ignored, it means nothing here")
+		}})
+	}
+	return fields
 }
 
 // decodeMetric reads {name, goal}; the other keys of W&B's metric guide
@@ -57,22 +73,8 @@ func (d *decoder) decodeMetric() {
 	if !ok {
 		return
 	}
-	named := false
-	for _, e := range entries {
-		path := join("metric", e.key)
-		switch e.key {
-		case "name":
-			named = true
-			d.file.Spec.Select.By = d.metric(e.value, path)
-		case "goal":
-			d.file.Spec.Select.Goal = d.goal(e.value, path)
-		case "target", "impute", "impute_while_running":
-			d.note(e.where, path, "ignored, it means nothing here")
-		default:
-			d.failName(e.where, clip(path), "is not a key of metric", e.key, []string{"name", "goal"})
-		}
-	}
-	if !named {
+	d.decodeFields("metric", "key of metric", entries, metricFields(&d.file.Spec.Select, object{}))
+	if !slices.ContainsFunc(entries, func(e entry) bool { return e.key == "name" }) {
 		d.fail(at(d.top["metric"].value), "metric", "needs the key name")
 	}
 	d.defaultGoal()
