@@ -108,7 +108,8 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 	}
 	varied := append(variedParameters(records[0], false), variedParameters(records[1], false)...)
 	for i, record := range records {
-		f, err := frame.Read(ctx, results, record, sweep.TrialQuery{}, groupColumns(varied, []string{d.Metric})...)
+		f, err := frame.Read(ctx, results, []*sweep.SweepRecord{record}, sweep.TrialQuery{},
+			groupColumns(varied, []string{d.Metric})...)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +149,7 @@ func parameterValues(f *frame.Frame) map[string][]string {
 		for _, value := range list {
 			text := absent
 			if value != nil {
-				text = exactText(storedValue(value))
+				text = exactText(frame.Stored(value))
 			}
 			values[own] = append(values[own], text)
 		}

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -76,7 +74,7 @@ func (g *grouped) key(i int) string {
 	var key []byte
 	for _, value := range g.list[i].Values {
 		if key = append(key, 0); value != nil {
-			text, _ := sweep.CanonicalJSON(storedValue(value)) // a stored value has a form
+			text, _ := sweep.CanonicalJSON(frame.Stored(value)) // a stored value has a form
 			key = append(key, text...)
 		}
 	}
@@ -88,25 +86,10 @@ func (g *grouped) texts(group *frame.Group) []string {
 	texts := make([]string, len(g.by))
 	for i, value := range group.Values {
 		if value != nil {
-			texts[i] = progress.ValueText(storedValue(value))
+			texts[i] = progress.ValueText(frame.Stored(value))
 		}
 	}
 	return texts
-}
-
-// storedValue is a value of a frame in the types that parameters hold.
-func storedValue(value any) any {
-	switch v := value.(type) {
-	case float64:
-		if whole := int64(v); float64(whole) == v && math.Abs(v) < 1<<53 {
-			return whole
-		}
-	case json.RawMessage:
-		if decoded, err := sweep.DecodeValue(v); err == nil {
-			return decoded
-		}
-	}
-	return value
 }
 
 // metricText is mean and standard deviation.
@@ -269,7 +252,7 @@ func (g *grouped) parameters(group *frame.Group) map[string]any {
 	parameters := map[string]any{}
 	for i, name := range g.by {
 		if group.Values[i] != nil {
-			parameters[name] = storedValue(group.Values[i])
+			parameters[name] = frame.Stored(group.Values[i])
 		}
 	}
 	return parameters

@@ -1,12 +1,9 @@
 package web
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"sweep/sweep"
@@ -29,9 +26,8 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 	q := queryOf(r)
 	metric, rank := metricOf(record, q.text("metric")), q.text("rank")
 	width := int(min(max(q.number("points", 300), 10), 2000))
-	most := int(min(max(q.number("trials", 200), 1), mostCurves))
 	ask := frame.GroupQuery{Filter: q.filter(), By: q.list("by"),
-		Limit: int(min(max(q.number("groups", 8), 1), mostBands))}
+		Members: min(max(q.number("trials", 200), 1), mostCurves), Limit: int(min(max(q.number("groups", 8), 1), mostBands))}
 	if rank != "" {
 		ask.Metrics, ask.OrderBy, ask.Descending = []string{rank}, "mean", goalOf(record, rank) == sweep.Maximize
 	}
@@ -40,16 +36,13 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 	}
 	from, until := q.fraction("from", math.Inf(-1)), q.fraction("until", math.Inf(1))
 	var groups *frame.Groups
-	var members map[int64][]int64
 	read, err := s.useFor(r, q, func(f *frame.Frame) (err error) {
 		if trials := q.list("trial"); trials != nil {
-			groups, members, err = bandsOfTrials(f, trials)
+			groups, err = bandsOfTrials(f, trials)
 			return err
 		}
 		ask.By = groupBy(f, record, ask.By)
-		if groups, err = f.Groups(r.Context(), ask); err == nil {
-			members, err = bandMembers(r.Context(), f, groups, ask.Filter, most)
-		}
+		groups, err = f.Groups(r.Context(), ask)
 		return err
 	})
 	if err != nil {
@@ -58,8 +51,8 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 	bands := []band{}
 	drawn := 0
 	for _, g := range groups.Groups {
-		b := band{Values: g.Values, First: g.First, Of: g.Count, Indices: append([]int64{}, members[g.First]...),
-			Trials: len(members[g.First]), Result: frame.Statistics{Best: -1}}
+		b := band{Values: g.Values, First: g.First, Of: g.Count, Indices: g.Rows, Trials: len(g.Rows),
+			Result: frame.Statistics{Best: -1}}
 		for i, name := range ask.Metrics[:min(len(ask.Metrics), len(g.Metrics))] {
 			switch name {
 			case rank:
@@ -69,7 +62,7 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 			}
 		}
 		var list []sweep.Curve
-		for _, index := range members[g.First] {
+		for _, index := range g.Rows {
 			curves, err := s.options.Store.Curves(r.Context(), sweep.TrialID{Sweep: record.ID, Index: index}, metric)
 			if err != nil {
 				return nil, err
@@ -95,47 +88,22 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 	}}, nil
 }
 
-// bandMembers chooses the trials whose curves are read of each group, by the group's first trial.
-func bandMembers(ctx context.Context, f *frame.Frame, groups *frame.Groups, filter frame.Filter,
-	most int) (map[int64][]int64, error) {
-	members := map[int64][]int64{}
-	each := max(1, most/max(1, len(groups.Groups)))
-	for _, g := range groups.Groups {
-		group := frame.Filter{States: filter.States, Where: slices.Clone(filter.Where), Written: filter.Written}
-		for i, name := range groups.Names {
-			value := g.Values[i]
-			if value == nil { // without those whose value is null
-				value = json.RawMessage(nil)
-			}
-			group.Where = append(group.Where, sweep.TrialCondition{Name: name, Operator: "=", Value: value})
-		}
-		chosen, err := f.Sample(ctx, frame.SampleQuery{Filter: group, Top: 1, Limit: each})
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range chosen.Rows {
-			members[g.First] = append(members[g.First], row.Index)
-		}
-	}
-	return members, nil
-}
-
 // bandsOfTrials makes each of some trials a group of its own.
-func bandsOfTrials(f *frame.Frame, trials []string) (*frame.Groups, map[int64][]int64, error) {
+func bandsOfTrials(f *frame.Frame, trials []string) (*frame.Groups, error) {
 	if len(trials) > mostBands {
-		return nil, nil, fmt.Errorf("%d trials given: one picture has up to %d", len(trials), mostBands)
+		return nil, fmt.Errorf("%d trials given: one picture has up to %d", len(trials), mostBands)
 	}
-	groups, members := &frame.Groups{By: []string{}}, map[int64][]int64{}
+	groups := &frame.Groups{By: []string{}}
 	for _, text := range trials {
 		index, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || index < 0 || index >= f.Loaded().Rows {
-			return nil, nil, fmt.Errorf("%.40q is not the index of a trial", text)
+			return nil, fmt.Errorf("%.40q is not the index of a trial", text)
 		}
-		members[index] = []int64{index}
-		groups.Groups = append(groups.Groups, frame.Group{Values: []any{}, First: index, Count: 1})
+		groups.Groups = append(groups.Groups, frame.Group{Values: []any{}, First: index, Count: 1,
+			Rows: []int64{index}})
 	}
 	groups.Total, groups.Trials = int64(len(trials)), int64(len(trials))
-	return groups, members, nil
+	return groups, nil
 }
 
 // within leaves the points of a range of steps alone, and one on either side, so that

@@ -50,19 +50,15 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	compared, err := d.valued(by)
 	if err != nil {
 		// Programs may log curves of what they do not sum up.
-		compared = slices.DeleteFunc(slices.Clone(d.trials), func(t trial) bool { return t.diverged })
+		compared = slices.DeleteFunc(slices.Clone(d.trials), func(t trial) bool { return t.diverged() })
 		if len(compared) == 0 {
 			return err
 		}
 	}
-	list := groups(compared, o.GroupBy)
+	list := d.groups(compared, o.GroupBy)
 	groupOf := map[string]string{}
 	if len(o.GroupBy) == 0 {
-		list = groups(compared, d.grouping())
-		for i := range list {
-			best := d.best(groups(list[i].trials, d.varying), by, 1)[0]
-			groupOf[best.label], list[i] = list[i].label, best
-		}
+		list = d.bestPoints(compared, by, groupOf)
 	}
 	all := len(list)
 	list = d.best(list, by, o.Groups)
@@ -72,7 +68,7 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	for _, g := range list {
 		var drawn []points
 		for _, t := range g.trials {
-			list, err := pointsOf(ctx, results, t.id, metric, o.X)
+			list, err := pointsOf(ctx, results, d.frame.Trial(t.row), metric, o.X)
 			if err != nil {
 				return err
 			}
@@ -95,7 +91,7 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 			ErrNothing, wanted, sweep.ErrNotFound)
 	}
 	// Labels stand in the order of the curves' ends; colours in that of the file.
-	place := placeOf(compared, d.varying)
+	place := d.placeOf(compared, d.varying)
 	slices.SortStableFunc(lines, func(a, b line) int { return place(a.label) - place(b.label) })
 	for i := range lines {
 		lines[i].colour = i
@@ -119,9 +115,29 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	return nil
 }
 
+// bestPoints returns the best grid point of each group of the sweep file; groupOf gets the groups' labels by those of
+// the points.
+func (d *data) bestPoints(trials []trial, by string, groupOf map[string]string) []group {
+	list := d.groups(trials, d.grouping())
+	at := map[int64]int{}
+	for i := range list {
+		for _, t := range list[i].trials {
+			at[t.row] = i
+		}
+	}
+	best := make([]group, len(list))
+	points := d.groups(trials, d.varying)
+	for _, point := range d.best(points, by, len(points)) {
+		if i := at[point.trials[0].row]; best[i].trials == nil {
+			groupOf[point.label], best[i] = list[i].label, point
+		}
+	}
+	return slices.DeleteFunc(best, func(g group) bool { return g.trials == nil }) // after an error
+}
+
 // placeOf returns the place of a label among those of groups of trials, last if it is none of them.
-func placeOf(trials []trial, by []string) func(label string) int {
-	list := groups(trials, by)
+func (d *data) placeOf(trials []trial, by []string) func(label string) int {
+	list := d.groups(trials, by)
 	return func(label string) int {
 		if i := slices.IndexFunc(list, func(g group) bool { return g.label == label }); i >= 0 {
 			return i
@@ -335,7 +351,7 @@ func drawLines(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
 		room = max(room, style.Width(l.label))
 	}
 	room = min(room+14, (c.Max.X-c.Min.X)*0.42)
-	p := frame(x, y)
+	p := axes(x, y)
 	inner := p.DataCanvas(draw.Crop(c, 1.7*labelSize, -room, 0, 0))
 	p.X.Tick.Marker = x.fitted(inner.Max.X-inner.Min.X, style)
 	p.Add(grid(y))

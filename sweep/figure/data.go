@@ -1,61 +1,41 @@
 package figure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
-
-// SweepColumn names the sweep where several are drawn together, as if it were a
-// parameter.
-const SweepColumn = "sweep"
 
 // ErrNothing says that there is nothing to draw.
 var ErrNothing = errors.New("nothing to draw")
 
-// trial is a completed trial. There may be a hundred thousand, of some forty parameters
-// each, of which all but a few agree.
+// trial is a completed trial: a row of the frame.
 type trial struct {
-	id sweep.TrialID
-	// shared are the parameters of the first trial; own are those that differ from them,
-	// missing those of them that this one has not.
-	shared, own sweep.Parameters
-	missing     []string
-	metrics     []metricValue
-	diverged    bool
-}
-
-// metricValue takes a quarter of what it does in a map.
-type metricValue struct {
-	name  string
-	value float64
+	of  *data
+	row int64
 }
 
 // metric returns the value of a metric, NaN if the trial has none.
 func (t *trial) metric(name string) float64 {
-	for _, m := range t.metrics {
-		if m.name == name {
-			return m.value
-		}
+	if value, ok := t.of.cells(sweep.MetricKind.Of(name))[t.row].(float64); ok {
+		return value
 	}
 	return math.NaN()
 }
 
 // parameter returns the value of a parameter, and whether the trial has it.
 func (t *trial) parameter(name string) (value any, ok bool) {
-	if value, ok = t.own[name]; ok {
-		return value, true
-	}
-	if value, ok = t.shared[name]; ok && slices.Contains(t.missing, name) {
+	if value = t.of.cells(sweep.ParameterKind.Of(name))[t.row]; value == nil {
 		return nil, false
 	}
-	return value, ok
+	return frame.Stored(value), true
 }
 
 // has reports whether the trial has a parameter.
@@ -64,79 +44,48 @@ func (t *trial) has(name string) bool {
 	return ok
 }
 
-// share keeps of a trial's parameters what differs from the shared ones; text returns
-// the one copy of a text.
-func (t *trial) share(parameters sweep.Parameters, text func(string) string) {
-	for name, value := range parameters {
-		if first, ok := t.shared[name]; ok && same(first, value) {
-			continue
-		}
-		if t.own == nil {
-			t.own = sweep.Parameters{}
-		}
-		if s, ok := value.(string); ok {
-			value = text(s)
-		}
-		t.own[text(name)] = value
-	}
-	for name := range t.shared {
-		if _, ok := parameters[name]; !ok {
-			t.missing = append(t.missing, name)
-		}
-	}
-}
-
-// same reports whether two values of a parameter are equal.
-func same(a, b any) bool {
-	switch a.(type) {
-	case nil, bool, int64, float64, string:
-		return a == b
-	}
-	return sweep.Equal(a, b)
+func (t *trial) diverged() bool {
+	return t.of.cells(sweep.FieldKind.Of("state"))[t.row] == frame.Diverged.String()
 }
 
 // data is what a figure is drawn from.
 type data struct {
 	name         string
+	ctx          context.Context
+	frame        *frame.Frame
+	columns      map[sweep.Name][]any // those that were read
+	err          error                // the first error of reading them
 	trials       []trial
+	counts       frame.Counts
 	descriptions []*sweep.Description
 	choice       sweep.Select
 	// varying are the parameters in which the trials differ, the seed left out.
 	varying []string
-	// Trials that are not drawn, by why.
-	diverged, failed, stopped, skipped, cancelled, unfinished int
 }
 
-// leaveOut counts a trial that is not drawn.
-func (d *data) leaveOut(state sweep.State) {
-	switch state {
-	case sweep.Failed:
-		d.failed++
-	case sweep.Stopped:
-		d.stopped++
-	case sweep.Skipped:
-		d.skipped++
-	case sweep.Cancelled:
-		d.cancelled++
-	default:
-		d.unfinished++
+// cells returns a column by row.
+func (d *data) cells(name sweep.Name) []any {
+	column, known := d.columns[name]
+	if !known {
+		var err error
+		if column, err = d.frame.Cells(d.ctx, name); err != nil {
+			d.err = cmp.Or(d.err, err)
+			column = make([]any, d.frame.Loaded().Rows)
+		}
+		d.columns[name] = column
 	}
+	return column
 }
 
 // read loads the trials of sweeps.
 func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord,
 	where []sweep.TrialCondition) (*data, error) {
-	d := &data{}
-	var names []string
-	var shared sweep.Parameters
-	texts := map[string]string{}
-	text := func(s string) string {
-		if one, ok := texts[s]; ok {
-			return one
-		}
-		texts[s] = s
-		return s
+	f, err := frame.Read(ctx, results, records, sweep.TrialQuery{Where: where})
+	if err != nil {
+		return nil, err
 	}
+	d := &data{ctx: ctx, frame: f, columns: map[sweep.Name][]any{}, counts: f.Loaded().Counts}
+	var names []string
 	for _, record := range records {
 		names = append(names, record.Name)
 		for i := range record.Grids {
@@ -146,70 +95,40 @@ func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 				d.choice = submission.Spec.Select.Filled(&submission.Description)
 			}
 		}
-		title := record.Name
-		if len(slices.DeleteFunc(slices.Clone(records), func(r *sweep.SweepRecord) bool {
-			return r.Name != record.Name
-		})) > 1 {
-			title = record.ID
-		}
-		err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, Where: where},
-			func(t *sweep.TrialRecord) error {
-				if t.State != sweep.Completed || t.Result == nil {
-					d.leaveOut(t.State)
-					return nil
-				}
-				if len(records) > 1 {
-					t.Parameters = t.Parameters.Clone()
-					t.Parameters[SweepColumn] = title
-				}
-				if shared == nil {
-					shared = t.Parameters
-				}
-				drawn := trial{id: t.TrialID, shared: shared, diverged: t.Result.Diverged}
-				drawn.id.Sweep = text(t.Sweep)
-				drawn.share(t.Parameters, text)
-				drawn.metrics = make([]metricValue, 0, len(t.Result.Summary))
-				for name, value := range t.Result.Summary {
-					drawn.metrics = append(drawn.metrics, metricValue{text(name), value})
-				}
-				d.trials = append(d.trials, drawn)
-				if t.Result.Diverged {
-					d.diverged++
-				}
-				return nil
-			})
-		if err != nil {
-			return nil, err
-		}
 	}
 	d.name = strings.Join(names, ", ")
-	if len(d.trials) == 0 {
-		return nil, fmt.Errorf("%w: no trial of %s has completed (%d failed, %d have not ended): %w", ErrNothing,
-			d.name, d.failed, d.unfinished, sweep.ErrNotFound)
+	ended := frame.Filter{States: []frame.State{frame.Completed, frame.Diverged}}
+	rows, err := f.Matching(ctx, ended, math.MaxInt)
+	if err == nil && len(rows) == 0 {
+		err = fmt.Errorf("%w: no trial of %s has completed (%d failed, %d have not ended): %w", ErrNothing, d.name,
+			d.counts[frame.Failed], d.unfinished(), sweep.ErrNotFound)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	for _, row := range rows {
+		d.trials = append(d.trials, trial{d, row})
 	}
 	d.varying = d.findVarying(records)
 	return d, nil
 }
 
+// unfinished counts the trials that have not ended.
+func (d *data) unfinished() int64 {
+	return d.counts[frame.Pending] + d.counts[frame.Queued] + d.counts[frame.Running]
+}
+
 // findVarying returns the parameters in which the trials differ, in the order of
 // the sweep files.
 func (d *data) findVarying(records []*sweep.SweepRecord) (names []string) {
-	differ := map[string]bool{}
-	for _, t := range d.trials {
-		for name := range t.own {
-			differ[name] = true
-		}
-		for _, name := range t.missing {
-			differ[name] = true
-		}
-	}
-	delete(differ, sweep.SeedParameter)
+	known := map[string]bool{sweep.SeedParameter: true}
 	add := func(name string) {
-		if differ[name] && !slices.Contains(names, name) {
+		if !known[name] && d.frame.Has(sweep.ParameterKind.Of(name)) && len(d.groups(d.trials, []string{name})) > 1 {
 			names = append(names, name)
 		}
+		known[name] = true
 	}
-	add(SweepColumn)
+	add(frame.SweepColumn)
 	for _, record := range records {
 		for p := range record.AxisParameters() {
 			add(p.Name)
@@ -255,14 +174,15 @@ func (d *data) metric(name string) (string, error) {
 	return name, nil
 }
 
-func (d *data) metricNames() []string {
-	seen := map[string]bool{}
-	for _, t := range d.trials {
-		for _, m := range t.metrics {
-			seen[m.name] = true
+func (d *data) metricNames() (names []string) {
+	for _, c := range d.frame.Columns() {
+		name := c.Called()
+		has := func(t trial) bool { return !math.IsNaN(t.metric(name)) }
+		if c.Kind == "metric" && slices.ContainsFunc(d.trials, has) {
+			names = append(names, name)
 		}
 	}
-	return slices.Sorted(maps.Keys(seen))
+	return slices.Sorted(slices.Values(names))
 }
 
 // valued returns the trials that have a finite value of a metric, which is an
@@ -270,7 +190,7 @@ func (d *data) metricNames() []string {
 func (d *data) valued(metric string) ([]trial, error) {
 	var kept []trial
 	for _, t := range d.trials {
-		if v := t.metric(metric); !t.diverged && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if !t.diverged() && !math.IsNaN(t.metric(metric)) {
 			kept = append(kept, t)
 		}
 	}
@@ -322,33 +242,38 @@ type group struct {
 }
 
 // groups parts trials by parameters, in the order of their first trials.
-func groups(trials []trial, by []string) []group {
-	var list []group
-	place := map[string]int{}
-	for _, t := range trials {
-		var key, label []string
-		for _, name := range by {
-			value, ok := t.parameter(name)
-			if !ok {
-				key = append(key, "")
+func (d *data) groups(trials []trial, by []string) (list []group) {
+	ask := frame.GroupQuery{By: []string{}, All: true, Members: math.MaxInt64}
+	ask.Among = make([]int64, len(trials))
+	for i := range trials {
+		ask.Among[i] = trials[i].row
+	}
+	for _, name := range by {
+		ask.By = append(ask.By, string(sweep.ParameterKind.Of(name)))
+	}
+	answer, err := d.frame.Groups(d.ctx, ask)
+	if err != nil {
+		d.err = cmp.Or(d.err, err)
+		return []group{{trials: trials}}
+	}
+	for _, g := range answer.Groups {
+		var label []string
+		for i, value := range g.Values {
+			if value == nil {
 				continue
 			}
+			value = frame.Stored(value)
 			text := valueText(value)
-			form, _ := sweep.CanonicalJSON(value) // a stored value has a form
-			key = append(key, "="+string(form))
 			if _, isText := value.(string); !isText {
-				text = words(name) + " " + text
+				text = words(by[i]) + " " + text
 			}
 			label = append(label, text)
 		}
-		k := strings.Join(key, "\x00")
-		i, ok := place[k]
-		if !ok {
-			i = len(list)
-			place[k] = i
-			list = append(list, group{label: strings.Join(label, ", ")})
+		one := group{label: strings.Join(label, ", "), trials: make([]trial, len(g.Rows))}
+		for i, row := range g.Rows {
+			one.trials[i] = trial{d, row}
 		}
-		list[i].trials = append(list[i].trials, t)
+		list = append(list, one)
 	}
 	return list
 }

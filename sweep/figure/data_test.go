@@ -1,58 +1,102 @@
 package figure
 
 import (
+	"context"
+	"fmt"
 	"reflect"
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
-// TestShare holds that a trial that keeps what differs has the parameters it had.
-func TestShare(t *testing.T) {
+// completed are the trials of a sweep that have these parameters, and a metric loss.
+type completed struct {
+	sweep.Reader
+	all []sweep.Parameters
+}
+
+func (c completed) Trials(_ context.Context, _ sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
+	for i, parameters := range c.all {
+		result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": float64(i % 7)}}
+		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: "s1", Index: int64(i)}, Parameters: parameters}
+		err := yield(&sweep.TrialRecord{Trial: trial, State: sweep.Completed, Result: result})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dataOf has completed trials with these parameters.
+func dataOf(t *testing.T, all ...sweep.Parameters) *data {
+	t.Helper()
+	d, err := read(t.Context(), completed{all: all}, []*sweep.SweepRecord{{ID: "s1"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.frame.Close() }) // its files have no names
+	return d
+}
+
+// A trial has the parameters that were stored.
+func TestParameters(t *testing.T) {
 	t.Parallel()
 	all := []sweep.Parameters{
 		{"model": "rnn", "lr": 0.1, "seed": int64(1), "layers": []any{int64(1), int64(2)}},
-		{"model": "rnn", "lr": 0.1, "seed": int64(2), "layers": []any{int64(1), int64(2)}},
+		{"model": "rnn", "lr": 0.1, "seed": int64(1 << 60), "layers": []any{int64(1), int64(2)}},
 		{"model": "lstm", "lr": 0.1 + 1e-17, "seed": int64(1), "layers": []any{int64(1), int64(3)},
 			"forget_bias": int64(1)},
-		{"model": "lstm", "lr": int64(1)},
-		{"lr": true, "seed": "1"},
+		{"model": nil, "lr": int64(1)},
+		{"lr": true, "seed": "1", "model": "null"},
 		{},
 	}
-	for _, first := range all {
-		for _, parameters := range all {
-			one := trial{shared: first}
-			one.share(parameters, func(s string) string { return s })
-			for _, name := range []string{"model", "lr", "seed", "layers", "forget_bias", "none"} {
-				want, has := parameters[name]
-				if got, ok := one.parameter(name); ok != has || !reflect.DeepEqual(got, want) {
-					t.Errorf("%s of %v, shared %v: %v %t", name, parameters, first, got, ok)
-				}
-			}
-			if reflect.DeepEqual(first, parameters) && len(one.own)+len(one.missing) > 0 {
-				t.Errorf("%v keeps %v of what it shares", parameters, one.own)
+	for i, one := range dataOf(t, all...).trials {
+		for _, name := range []string{"model", "lr", "seed", "layers", "forget_bias", "none"} {
+			want, has := all[i][name]
+			if got, ok := one.parameter(name); ok != has || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s of %v: %v %t", name, all[i], got, ok)
 			}
 		}
 	}
 }
 
+// Trials of several sweeps are told apart by their sweeps' names, or IDs where two have one name.
+func TestSweeps(t *testing.T) {
+	t.Parallel()
+	reader := completed{all: []sweep.Parameters{{"lr": 0.1}, {"lr": 0.2}}}
+	records := []*sweep.SweepRecord{{ID: "s1", Name: "a"}, {ID: "s2", Name: "b"}, {ID: "s3", Name: "a"}}
+	d, err := read(t.Context(), reader, records, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.frame.Close() }()
+	var got []string
+	for _, one := range d.groups(d.trials, []string{"lr", frame.SweepColumn}) {
+		got = append(got, fmt.Sprint(one.label, " ", d.frame.Trial(one.trials[0].row)))
+	}
+	const want = "[lr 0.1, s1 s1/0 lr 0.2, s1 s1/1 lr 0.1, b s2/0 lr 0.2, b s2/1 lr 0.1, s3 s3/0 lr 0.2, s3 s3/1]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // The x axis of curves is named by what their steps count.
 func TestOverLabel(t *testing.T) {
-	epochs := trial{own: map[string]any{"epochs": int64(10)}}
-	steps := trial{own: map[string]any{"steps": int64(500)}}
+	epochs, steps := sweep.Parameters{"epochs": int64(10)}, sweep.Parameters{"steps": int64(500)}
 	for _, c := range []struct {
-		trials  []trial
+		trials  []sweep.Parameters
 		metric  string
 		options Options
 		want    string
 	}{
-		{[]trial{epochs, epochs}, "train_loss", Options{}, "epoch"},
-		{[]trial{steps}, "train_loss", Options{}, "step"},
-		{[]trial{epochs, steps}, "train_loss", Options{}, "step"},
-		{[]trial{epochs}, "step_train_loss", Options{}, "step"},
-		{[]trial{steps}, "train_loss", Options{XLabel: "minibatch"}, "minibatch"},
+		{[]sweep.Parameters{epochs, epochs}, "train_loss", Options{}, "epoch"},
+		{[]sweep.Parameters{steps}, "train_loss", Options{}, "step"},
+		{[]sweep.Parameters{epochs, steps}, "train_loss", Options{}, "step"},
+		{[]sweep.Parameters{epochs}, "step_train_loss", Options{}, "step"},
+		{[]sweep.Parameters{steps}, "train_loss", Options{XLabel: "minibatch"}, "minibatch"},
 	} {
-		d := data{trials: c.trials}
+		d := dataOf(t, c.trials...)
 		if got := d.overLabel(&c.options, c.metric); got != c.want {
 			t.Errorf("%s of %v: %s, want %s", c.metric, c.trials, got, c.want)
 		}
@@ -63,12 +107,12 @@ func TestOverLabel(t *testing.T) {
 // and the largest of them; over a grid one for each value.
 func TestScattered(t *testing.T) {
 	t.Parallel()
-	var drawn, listed []trial
+	var many, few []sweep.Parameters
 	for i := range 100 {
-		metrics := []metricValue{{"loss", float64(i % 7)}}
-		drawn = append(drawn, trial{own: map[string]any{"x": float64(i*i) / 1e4}, metrics: metrics})
-		listed = append(listed, trial{own: map[string]any{"x": int64(i % 20)}, metrics: metrics})
+		many = append(many, sweep.Parameters{"x": float64(i*i) / 1e4})
+		few = append(few, sweep.Parameters{"x": int64(i % 20)})
 	}
+	drawn, listed := dataOf(t, many...).trials, dataOf(t, few...).trials
 	for _, c := range []struct {
 		trials    []trial
 		scattered bool

@@ -16,6 +16,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"sweep/sweep/frame"
 )
 
 // Figure is a picture that is ready to be written.
@@ -50,11 +52,12 @@ func (f *Figure) noteGroups(drawn, all int) {
 func (f *Figure) noteLeftOut(d *data, drawn int, without string) {
 	var parts []string
 	for _, c := range []struct {
-		n    int
+		n    int64
 		what string
-	}{{d.diverged, "diverged"}, {d.failed, "failed"}, {d.stopped, "stopped early"}, {d.skipped, "skipped"},
-		{d.cancelled, "cancelled"}, {d.unfinished, "not ended"},
-		{len(d.trials) - d.diverged - drawn, "without " + without}} {
+	}{{d.counts[frame.Diverged], "diverged"}, {d.counts[frame.Failed], "failed"},
+		{d.counts[frame.Stopped], "stopped early"}, {d.counts[frame.Skipped], "skipped"},
+		{d.counts[frame.Cancelled], "cancelled"}, {d.unfinished(), "not ended"},
+		{d.counts[frame.Completed] - int64(drawn), "without " + without}} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
@@ -182,8 +185,8 @@ func stroke(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle 
 	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
 }
 
-// frame is a plot with this package's axes.
-func frame(x, y scale) *plot.Plot {
+// axes is a plot with this package's axes.
+func axes(x, y scale) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
 	for _, a := range []struct {

@@ -174,7 +174,7 @@ func threeDigits(v float64) string {
 func valuesOf(trials []trial, name string) []string {
 	numbers := map[string]float64{}
 	var texts []string
-	for _, g := range groups(trials, []string{name}) {
+	for _, g := range trials[0].of.groups(trials, []string{name}) {
 		value, ok := g.trials[0].parameter(name)
 		if !ok {
 			continue

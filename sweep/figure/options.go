@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 	"sweep/sweep/statistics"
 )
 
@@ -98,7 +99,7 @@ func (o *Options) Check() error {
 // Named returns the options with what is called in them by any names of so many sweeps called by its own.
 func (o Options) Named(names *sweep.Names, sweeps int) Options {
 	if sweeps > 1 {
-		names.AddParameter(SweepColumn, false)
+		names.AddParameter(frame.SweepColumn, false)
 	}
 	called := func(text string, kind sweep.NameKind) string {
 		if text == "" {
@@ -132,7 +133,8 @@ func Draw(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 	if err != nil {
 		return nil, err
 	}
-	if o.panel && len(d.varying) == 0 { // its only line is named as in the other panels
+	defer func() { _ = d.frame.Close() }() // its files have no names
+	if o.panel && len(d.varying) == 0 {    // its only line is named as in the other panels
 		d.varying = categorical(records, o.Where)
 	}
 	f := &Figure{
@@ -151,7 +153,7 @@ func Draw(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 	case "table":
 		err = d.table(f, o)
 	}
-	if err != nil {
+	if err = cmp.Or(d.err, err); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -172,7 +174,7 @@ func (d *data) check(names ...string) error {
 // all that vary if it names none of them.
 func (d *data) grouping() []string {
 	by := slices.DeleteFunc(slices.Clone(d.varying), func(name string) bool {
-		return name != SweepColumn && !slices.Contains(d.choice.Group, name)
+		return name != frame.SweepColumn && !slices.Contains(d.choice.Group, name)
 	})
 	if len(by) == 0 {
 		return d.varying
@@ -183,7 +185,13 @@ func (d *data) grouping() []string {
 // best sorts groups by the mean of a metric, the best first, and returns the first most of them.
 func (d *data) best(list []group, metric string, most int) []group {
 	goal := sweep.Select{Goal: d.goal(metric)}
-	slices.SortStableFunc(list, func(a, b group) int { return compare(goal, a.mean(metric), b.mean(metric)) })
+	means := map[int64]float64{} // by the groups' first trials
+	for _, g := range list {
+		means[g.trials[0].row] = g.mean(metric)
+	}
+	slices.SortStableFunc(list, func(a, b group) int {
+		return compare(goal, means[a.trials[0].row], means[b.trials[0].row])
+	})
 	return list[:min(most, len(list))]
 }
 
@@ -199,14 +207,10 @@ func compare(goal sweep.Select, a, b float64) int {
 }
 
 // mean is the mean of a metric, which all trials of the group have.
-func (g group) mean(metric string) float64 {
-	return g.moments(metric).Mean
-}
+func (g group) mean(metric string) float64 { return g.moments(metric).Mean }
 
 // moments are those of a metric.
-func (g group) moments(metric string) statistics.Moments {
-	return statistics.MomentsOf(g.values(metric))
-}
+func (g group) moments(metric string) statistics.Moments { return statistics.MomentsOf(g.values(metric)) }
 
 func (g group) values(metric string) []float64 {
 	values := make([]float64, len(g.trials))

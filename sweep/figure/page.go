@@ -71,7 +71,7 @@ func fileValues(records []*sweep.SweepRecord, name string) (list []any) {
 		for p := range record.AxisParameters() {
 			for k := range p.Values.Len() {
 				value := p.Values.At(k)
-				if p.Name == name && !slices.ContainsFunc(list, func(v any) bool { return same(v, value) }) {
+				if p.Name == name && !slices.ContainsFunc(list, func(v any) bool { return sweep.Equal(v, value) }) {
 					list = append(list, value)
 				}
 			}

@@ -104,7 +104,7 @@ func (d *data) widest(trials []trial, besides string) string {
 		if candidate == besides {
 			continue
 		}
-		n := len(groups(trials, []string{candidate}))
+		n := len(d.groups(trials, []string{candidate}))
 		if newAxis(trials, candidate, false).names == nil {
 			n += 1000
 		}
@@ -140,9 +140,9 @@ func (d *data) slice(f *Figure, o Options) error {
 	if len(drawn) == 0 {
 		return fmt.Errorf("%w: no trial has both %s and a place for its %s", ErrNothing, x, metric)
 	}
-	list := groups(drawn, by)
+	list := d.groups(drawn, by)
 	all := len(list)
-	place := placeOf(drawn, by)
+	place := d.placeOf(drawn, by)
 	list = d.best(list, metric, o.Groups)
 	slices.SortStableFunc(list, func(a, b group) int { return place(a.label) - place(b.label) })
 	f.noteGroups(len(list), all)
@@ -185,7 +185,8 @@ const parts = 8
 // scattered reports whether most trials have a number of their own, as where the values are drawn: a
 // line from each to the next would tell nothing.
 func (a *axis) scattered(trials []trial) bool {
-	return a.names == nil && len(trials) > 2*parts && 2*len(groups(trials, []string{a.parameter})) > len(trials)
+	return a.names == nil && len(trials) > 2*parts &&
+		2*len(trials[0].of.groups(trials, []string{a.parameter})) > len(trials)
 }
 
 // over is the line of a group over an axis: at each place, or in each part of the axis, the mean of a metric and
@@ -202,7 +203,7 @@ func (g group) over(across *axis, metric string, log, inParts bool) line {
 		}
 		places = slices.DeleteFunc(byPart, func(part group) bool { return len(part.trials) == 0 })
 	} else {
-		places = groups(g.trials, []string{across.parameter})
+		places = g.trials[0].of.groups(g.trials, []string{across.parameter})
 	}
 	at := func(place group) float64 {
 		xs := make([]float64, len(place.trials))

@@ -27,7 +27,7 @@ func (d *data) table(f *Figure, o Options) error {
 	if err := d.check(by...); err != nil {
 		return err
 	}
-	list := groups(trials, by)
+	list := d.groups(trials, by)
 	all := len(list)
 	list = d.best(list, metric, o.Groups)
 	goal := d.goal(metric)

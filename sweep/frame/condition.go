@@ -2,7 +2,6 @@ package frame
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -19,6 +18,8 @@ type Filter struct {
 	Where  []sweep.TrialCondition
 	// Written are further conditions, as people write them.
 	Written []string
+	// Among are the rows that are selected from, of all rows if it is nil.
+	Among []int64
 }
 
 // filter is a Filter over the columns of a frame; tests are those of the columns' values.
@@ -26,6 +27,7 @@ type filter struct {
 	// where are the conditions, with the names of their columns.
 	where   []sweep.TrialCondition
 	states  [states]bool
+	among   []bool // by row; nil for all
 	columns []*column
 	tests   []func(value uint64) bool
 }
@@ -34,6 +36,12 @@ func (f *Frame) compile(q Filter) (*filter, error) {
 	compiled := &filter{}
 	for s := Pending; s < states; s++ {
 		compiled.states[s] = len(q.States) == 0 || slices.Contains(q.States, s)
+	}
+	if q.Among != nil {
+		compiled.among = make([]bool, f.loaded.Rows)
+		for _, row := range q.Among {
+			compiled.among[row] = true
+		}
 	}
 	where := q.Where
 	for _, text := range q.Written {
@@ -80,13 +88,9 @@ var operators = map[string][3]bool{
 
 // test returns whether a condition holds for a value.
 func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, error) {
-	want := condition.Value
-	// A list or mapping comes as it is written, if an earlier answer had it.
-	if _, written := want.(json.RawMessage); !written {
-		var err error
-		if want, err = sweep.Normalize(want); err != nil {
-			return nil, fmt.Errorf("condition on %s: %w", c.name, err)
-		}
+	want, err := sweep.Normalize(condition.Value)
+	if err != nil {
+		return nil, fmt.Errorf("condition on %s: %w", c.name, err)
 	}
 	if c.label && c.name == sweep.TagColumn && want != nil {
 		condition.Value = want
@@ -119,14 +123,6 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		kind, text = "boolean", fmt.Sprint(v)
 	case string:
 		kind, text = "text", v
-	case json.RawMessage: // a value of a group
-		kind, text = "json", string(v)
-		switch text {
-		case "null":
-			kind = "null"
-		case "":
-			return func(value uint64) bool { return value == missing }, nil
-		}
 	default:
 		canonical, err := sweep.CanonicalJSON(v)
 		if err != nil {

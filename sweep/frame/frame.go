@@ -2,11 +2,12 @@
 // so that sorting, filtering, grouping and plotting read only the columns that they need, and no
 // JSON. Its main type is Frame:
 //
-//	f, err := frame.Read(ctx, results, record, sweep.TrialQuery{})
+//	f, err := frame.Read(ctx, results, records, sweep.TrialQuery{})
 //	page, err := f.Page(ctx, frame.Query{OrderBy: "loss", Limit: 50})
 //
 // The columns are unnamed files in the directory of temporary files. Memory does not grow with the
-// number of trials, only with the number of distinct texts and, during a query, of groups.
+// number of trials, only with the number of distinct texts and, during a query, of groups and
+// of rows that are asked for.
 //
 // read.go and load.go read trials in, records and rows; condition.go filters them; page.go, group.go, slice.go,
 // sample.go and importance.go each answer one kind of query.
@@ -80,9 +81,8 @@ type Loaded struct {
 	Version uint64
 }
 
-// Frame has the trials of one sweep: row i is trial i. Its methods are safe for
-// concurrent use, apart from those that load it, which one goroutine calls at a
-// time.
+// Frame has the trials of one sweep: row i is trial i. One that was Read may have several sweeps, and says of which Trial
+// a row is. Its methods are safe for concurrent use, apart from those that load it, which one goroutine calls at a time.
 type Frame struct {
 	dir string
 
@@ -95,6 +95,7 @@ type Frame struct {
 	states  *os.File
 	pages   []Counts
 	loaded  Loaded
+	sweeps  []sweep.TrialID // those that were Read, with their first rows
 }
 
 // New returns an empty frame that keeps its columns in a directory, "" for that of
@@ -190,7 +191,8 @@ func (f *Frame) fill(b *batch, wanted *filter, columns []*column, tested []uint6
 	}
 	b.matches = b.matches[:0]
 	for i, s := range raw[:n] {
-		if b.states[i] = State(s); wanted.states[s] {
+		b.states[i] = State(s)
+		if wanted.states[s] && (wanted.among == nil || wanted.among[b.base+int64(i)]) {
 			b.matches = append(b.matches, i)
 		}
 	}

@@ -468,13 +468,16 @@ func TestGroupsSelectTheirTrials(t *testing.T) {
 		}
 	}
 	f := load(t, trials)
-	groups, err := f.Groups(t.Context(), frame.GroupQuery{By: []string{"p"}, Limit: 100})
+	groups, err := f.Groups(t.Context(), frame.GroupQuery{By: []string{"p"}, Limit: 100, Members: 12})
 	if err != nil || len(groups.Groups) != len(values) {
 		t.Fatalf("%+v, %v", groups, err)
 	}
-	for _, g := range groups.Groups {
+	for i, g := range groups.Groups {
+		if want := []int64{int64(i) + 6, int64(i) + 12}; !slices.Equal(g.Rows, want) {
+			t.Errorf("two of the trials with p %s: %d, want %d", g.Values[0], g.Rows, want)
+		}
 		for operator, want := range map[string]int{"=": 3, "!=": len(trials) - 3} {
-			condition := sweep.TrialCondition{Name: "p", Operator: operator, Value: g.Values[0]}
+			condition := sweep.TrialCondition{Name: "p", Operator: operator, Value: frame.Stored(g.Values[0])}
 			found, err := f.Matching(t.Context(), frame.Filter{Where: []sweep.TrialCondition{condition}}, 100)
 			if err != nil || len(found) != want {
 				t.Errorf("p %s %s: %v, %v", operator, g.Values[0], found, err)

@@ -82,6 +82,8 @@ type GroupQuery struct {
 	Offset, Limit int
 	// All asks for all groups, whatever Limit is.
 	All bool
+	// Members is how many trials are asked for: equally many of each group, one at least, spread evenly.
+	Members int64
 }
 
 // Group is some trials that agree: the values that they share (nil for a parameter that they do not have, null as JSON
@@ -94,6 +96,7 @@ type Group struct {
 	Count   int64            `json:"count"`
 	States  map[string]int64 `json:"states"`
 	Metrics []Statistics     `json:"metrics"`
+	Rows    []int64          `json:"-"` // the members that are asked for
 }
 
 // Groups is an answer: how many groups and trials there are, and some of the groups.
@@ -204,30 +207,31 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	sums, err := f.sumGroups(ctx, wanted, axes, metrics, numbers, groups, chosen)
+	sums, err := f.sumGroups(ctx, wanted, axes, metrics, q.Members, numbers, groups, chosen)
 	if err != nil {
 		return nil, err
 	}
 	for i, number := range chosen {
 		g := &groups[number]
-		out := Group{Values: decoded(axes, shared[int(number)*len(axes):]), First: g.first, Count: g.count(), States: g.states(), Metrics: []Statistics{}}
+		out := Group{Values: make([]any, len(axes)), First: g.first, Count: g.count(), States: g.states(),
+			Metrics: []Statistics{}, Rows: sums[i].rows}
+		for k, c := range axes {
+			out.Values[k] = c.shared(shared[int(number)*len(axes)+k])
+		}
 		for k, name := range q.Metrics {
-			out.Metrics = append(out.Metrics, sums[i][k].statistics(q.Goals[name]))
+			out.Metrics = append(out.Metrics, sums[i].metrics[k].statistics(q.Goals[name]))
 		}
 		answer.Groups = append(answer.Groups, out)
 	}
 	return answer, nil
 }
 
-// decoded returns values of columns.
-func decoded(columns []*column, coded []uint64) []any {
-	values := make([]any, len(columns))
-	for i, c := range columns {
-		if values[i] = c.decode(coded[i]); coded[i] == c.null && coded[i] != missing {
-			values[i] = json.RawMessage("null")
-		}
+// shared returns a value as groups have it: null as JSON, and nil if there is none.
+func (c *column) shared(value uint64) any {
+	if value == c.null && value != missing {
+		return json.RawMessage("null")
 	}
-	return values
+	return c.decode(value)
 }
 
 // hash mixes the values of a row.
@@ -289,37 +293,48 @@ func (f *Frame) chooseGroups(groups []gathered, axes []*column, shared []uint64,
 	return chosen, nil
 }
 
-// sumGroups returns the sums of the metrics of chosen groups, those of the first metric as they
-// were gathered.
-func (f *Frame) sumGroups(ctx context.Context, wanted *filter, axes, metrics []*column, numbers map[uint64]int32,
-	groups []gathered, chosen []int32) ([][]sums, error) {
+// summed are the sums of the metrics of a group, and members of it; seen counts all that were met.
+type summed struct {
+	metrics []sums
+	rows    []int64
+	seen    int64
+}
+
+// sumGroups returns what is known of chosen groups, the sums of the first metric as they were gathered, and up to most
+// members of all.
+func (f *Frame) sumGroups(ctx context.Context, wanted *filter, axes, metrics []*column, most int64,
+	numbers map[uint64]int32, groups []gathered, chosen []int32) ([]summed, error) {
 	placeOf := make(map[int32]int, len(chosen))
-	list := make([][]sums, len(chosen))
+	list := make([]summed, len(chosen))
 	for i, number := range chosen {
 		placeOf[number] = i
-		list[i] = make([]sums, len(metrics))
+		list[i].metrics = make([]sums, len(metrics))
 		if len(metrics) > 0 {
-			list[i][0] = groups[number].sums
+			list[i].metrics[0] = groups[number].sums
 		}
 	}
-	if len(metrics) < 2 {
+	if len(metrics) < 2 && most == 0 {
 		return list, nil
 	}
-	for b, err := range f.batches(ctx, wanted, slices.Concat(axes, metrics[1:])) {
+	each := max(1, most/int64(max(1, len(chosen))))
+	for b, err := range f.batches(ctx, wanted, slices.Concat(axes, metrics[min(1, len(metrics)):])) {
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range b.matches {
-			if b.states[i] != Completed {
-				continue
-			}
-			at, ok := placeOf[numbers[hash(b.values[:len(axes)], i)]]
+			number := numbers[hash(b.values[:len(axes)], i)]
+			at, ok := placeOf[number]
 			if !ok {
 				continue
 			}
+			s := &list[at]
+			if n := groups[number].count(); most > 0 && (n <= each || s.seen*each/n != (s.seen+1)*each/n) {
+				s.rows = append(s.rows, b.base+int64(i))
+			}
+			s.seen++
 			for k := 1; k < len(metrics); k++ {
 				if v, ok := b.score(len(axes)+k-1, i); ok {
-					list[at][k].add(v, b.base+int64(i))
+					s.metrics[k].add(v, b.base+int64(i))
 				}
 			}
 		}

@@ -2,29 +2,38 @@ package frame
 
 import (
 	"context"
+	"encoding/json"
 	"math"
+	"slices"
 
 	"sweep/sweep"
 )
 
-// Read returns a frame of the trials of one sweep that fit a query. It knows some names even if no trial has them.
-func Read(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, q sweep.TrialQuery,
+// SweepColumn names the sweep of trials of several, as if it were a parameter.
+const SweepColumn = "sweep"
+
+// Read returns a frame of the trials of sweeps that fit a query. It knows some names even if no trial has them.
+func Read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord, q sweep.TrialQuery,
 	names ...sweep.Name) (*Frame, error) {
-	return read(ctx, results, record, q, false, names)
+	return read(ctx, results, records, q, false, names)
 }
 
 // ReadColumns is Read of these parameters and metrics alone.
 func ReadColumns(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, q sweep.TrialQuery,
 	names ...sweep.Name) (*Frame, error) {
-	return read(ctx, results, record, q, true, names)
+	return read(ctx, results, []*sweep.SweepRecord{record}, q, true, names)
 }
 
-func read(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, q sweep.TrialQuery, only bool,
-	names []sweep.Name) (*Frame, error) {
-	f, err := New("", record)
-	if err != nil {
+func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord, q sweep.TrialQuery, only bool,
+	names []sweep.Name) (f *Frame, err error) {
+	if f, err = New("", records...); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			_ = f.Close() // the first error is the one that matters
+		}
+	}()
 	var columns []*column // nil for all
 	for _, name := range names {
 		if kind, own := name.Parts(); kind == sweep.ParameterKind || kind == sweep.MetricKind {
@@ -33,31 +42,91 @@ func read(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, 
 			}
 		}
 	}
-	var p *page
-	from := int64(0)
-	q.Sweeps, q.OrderBy, q.Descending = []string{record.ID}, "", false
-	err = results.Trials(ctx, q, func(t *sweep.TrialRecord) error {
-		if p != nil && t.Index >= from+chunk {
-			if err := f.save(from, p); err != nil {
-				return err
+	q.OrderBy, q.Descending = "", false
+	for _, record := range records {
+		first := (f.loaded.Rows + chunk - 1) / chunk * chunk
+		f.sweeps = append(f.sweeps, sweep.TrialID{Sweep: record.ID, Index: first})
+		title := record.Name
+		if slices.ContainsFunc(records, func(r *sweep.SweepRecord) bool { return r != record && r.Name == title }) {
+			title = record.ID
+		}
+		var p *page
+		from := first
+		q.Sweeps = []string{record.ID}
+		err = results.Trials(ctx, q, func(t *sweep.TrialRecord) error {
+			row := first + t.Index
+			if p != nil && row >= from+chunk {
+				if err := f.save(from, p); err != nil {
+					return err
+				}
+				p = nil
 			}
-			p = nil
+			if p == nil {
+				from = row / chunk * chunk
+				p = &page{states: make([]State, chunk), values: map[*column][]uint64{}}
+			}
+			f.record(p, int(row-from), t, columns)
+			if len(records) > 1 {
+				f.parameter(p, int(row-from), f.member(sweep.ParameterKind, SweepColumn), title)
+			}
+			return nil
+		})
+		if err == nil && p != nil {
+			err = f.save(from, p)
 		}
-		if p == nil {
-			from = t.Index / chunk * chunk
-			p = &page{states: make([]State, chunk), values: map[*column][]uint64{}}
+		if err != nil {
+			return f, err
 		}
-		f.record(p, int(t.Index-from), t, columns)
-		return nil
-	})
-	if err == nil && p != nil {
-		err = f.save(from, p)
-	}
-	if err != nil {
-		_ = f.Close() // the first error is the one that matters
-		return nil, err
 	}
 	return f, nil
+}
+
+// Trial returns the trial of a row of a frame that was Read.
+func (f *Frame) Trial(row int64) sweep.TrialID {
+	at := len(f.sweeps) - 1
+	for f.sweeps[at].Index > row {
+		at--
+	}
+	return sweep.TrialID{Sweep: f.sweeps[at].Sweep, Index: row - f.sweeps[at].Index}
+}
+
+// Cells returns the values of a column by row, as in a Group; all are nil if there is no such column.
+func (f *Frame) Cells(ctx context.Context, name sweep.Name) ([]any, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	cells := make([]any, f.loaded.Rows)
+	c := f.byName[name]
+	if c == nil {
+		return cells, nil
+	}
+	wanted, err := f.compile(Filter{})
+	if err != nil {
+		return nil, err
+	}
+	for b, err := range f.batches(ctx, wanted, []*column{c}) {
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range b.matches {
+			cells[b.base+int64(i)] = c.shared(b.values[0][i])
+		}
+	}
+	return cells, nil
+}
+
+// Stored returns a value of a Group or of Cells, other than nil, as parameters have it.
+func Stored(value any) any {
+	switch v := value.(type) {
+	case float64:
+		if whole := int64(v); float64(whole) == v && math.Abs(v) < 1<<53 {
+			return whole
+		}
+	case json.RawMessage:
+		if decoded, err := sweep.DecodeValue(v); err == nil {
+			return decoded
+		}
+	}
+	return value
 }
 
 // record enters what is compared of a trial: some columns, or all.

@@ -56,7 +56,7 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f.must(rows.Load(frame.Span{Until: n}, func(yield func(*sweep.TrialRow) error) error {
 		return f.Rows(f.ctx, "s1", 0, n, yield)
 	}))
-	records, err := frame.Read(f.ctx, f.Store, record, sweep.TrialQuery{})
+	records, err := frame.Read(f.ctx, f.Store, []*sweep.SweepRecord{record}, sweep.TrialQuery{})
 	f.must(err)
 	defer func() { f.must(records.Close()) }()
 
