@@ -118,18 +118,19 @@ type panicking struct {
 	id, in string
 }
 
-func (f *panicking) BandMarks(ctx context.Context, id, metric, bands string) ([]sweep.MarkedTrial, error) {
-	if id == f.id && f.in == "BandMarks" {
+func (f *panicking) Observations(ctx context.Context, id, metric string, running bool, from,
+	until int64) ([]sweep.Observation, error) {
+	if id == f.id && f.in == "Observations" {
 		panic("no such index")
 	}
-	return f.Store.BandMarks(ctx, id, metric, bands)
+	return f.Store.Observations(ctx, id, metric, running, from, until)
 }
 
-func (f *panicking) StopRule(ctx context.Context, id string, first int64) (*sweep.StopRule, error) {
-	if id == f.id && f.in == "StopRule" {
+func (f *panicking) StopLimits(ctx context.Context, id string, first int64) (string, []sweep.StopLimit, error) {
+	if id == f.id && f.in == "StopLimits" {
 		panic("no such index")
 	}
-	return f.Store.StopRule(ctx, id, first)
+	return f.Store.StopLimits(ctx, id, first)
 }
 
 func (f *panicking) AddTrials(ctx context.Context, id string, ordinal int, cursor int64, trials []sweep.Trial,
@@ -159,8 +160,8 @@ func TestBrokenSweepIsPaused(t *testing.T) {
 		submission *sweep.Submission
 		panicking  *panicking
 	}{
-		{"judged", "BandMarks", hyperbandSubmission(), &panicking{in: "BandMarks"}},
-		{"queued", "StopRule", stoppedSubmission(), &panicking{in: "StopRule"}},
+		{"judged", "Observations", hyperbandSubmission(), &panicking{in: "Observations"}},
+		{"queued", "StopLimits", stoppedSubmission(), &panicking{in: "StopLimits"}},
 		{"expanded", "AddTrials", submission("expanded", 1, 6), &panicking{in: "AddTrials"}},
 		{"chosen", "Rows", bayes, &panicking{in: "Rows"}},
 		{"opened", "eta", forgeries()["eta below 1"], nil},
@@ -314,13 +315,10 @@ func decide(t *testing.T, s *sweep.Submission, grid *sweep.Grid, random *rand.Ra
 				for range random.IntN(10) {
 					marks = append(marks, float32(random.IntN(4)))
 				}
-				seen.Marks = append(seen.Marks, marks)
-				trial := sweep.MarkedTrial{State: sweep.Completed,
-					Marks: sweep.Marks{Values: marks, Best: float32(random.IntN(4))}}
-				if i%2 == 0 {
-					trial.State = sweep.Running
-				}
-				seen.Marked = append(seen.Marked, trial)
+				bands := wants.Bands[:min(len(marks), len(wants.Bands))]
+				seen.Observed = append(seen.Observed, sweep.Observation{Number: int64(i), Trial: random.Int64N(15),
+					Positions: bands, Values: marks[:len(bands)], Best: float32(random.IntN(4)), Open: i%2 == 0},
+					sweep.Observation{Number: int64(i), Trial: 20 + int64(i), Values: marks, Open: true})
 			}
 			own.Generation(0)
 			if _, err := own.Step(t.Context(), seen); err != nil {

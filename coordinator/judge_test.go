@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -192,6 +193,7 @@ func TestHyperbandStops(t *testing.T) {
 					t.Errorf("%s, want %s…", line, want)
 				}
 			}
+			b.replay(id)
 			if test.vanish {
 				curves, err := b.store.Curves(t.Context(), sweep.TrialID{Sweep: id, Index: 7})
 				if err != nil || len(curves) != 1 || len(curves[0].Steps) != 2 {
@@ -204,6 +206,57 @@ func TestHyperbandStops(t *testing.T) {
 			}
 			stop()
 		})
+	}
+}
+
+// replay gives the policy of a sweep what was observed, in its order, and compares what it decides with what was decided.
+func (b *bench) replay(id string) {
+	b.t.Helper()
+	all, err := b.store.Observations(b.t.Context(), id, "loss", true, 0, 8)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	type decision struct {
+		trial, at        int64
+		value, threshold float64
+		trials           int64
+		reason           string
+	}
+	var want []decision
+	err = b.store.Query(b.t.Context(), `SELECT trial_index, observation_no, value, threshold, trials, reason
+		FROM decisions ORDER BY observation_no, trial_index`, func(_ []string, row []any) error {
+		want = append(want, decision{row[0].(int64), row[1].(int64), row[2].(float64), row[3].(float64), row[4].(int64),
+			row[5].(string)})
+		return nil
+	})
+	if err != nil || len(want) != 5 {
+		b.t.Fatalf("%d decisions, %v", len(want), err)
+	}
+	policies, err := policy.Watching(hyperbandSubmission())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var got []decision
+	decided := map[int64]bool{}
+	for n, o := range all {
+		if !slices.ContainsFunc(want, func(d decision) bool { return d.at == o.Number }) {
+			continue // nothing was decided by the observations up to this one
+		}
+		seen := slices.Clone(all[:n+1])
+		for i := range seen {
+			seen[i].Open = !decided[seen[i].Trial]
+		}
+		step, err := policies[0].Step(b.t.Context(), policy.Observations{Observed: seen})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, s := range step.Stops {
+			got = append(got, decision{s.Index, s.Observation, s.Value, s.Threshold, s.Trials, s.Reason})
+			decided[s.Index] = true
+		}
+	}
+	if !slices.Equal(got, want) {
+		b.t.Errorf("decided\n%v\nreplayed\n%v", want, got)
 	}
 }
 

@@ -104,7 +104,8 @@ func (s *scheduler) generation(ctx context.Context, a *activeSweep, d *decision)
 		}
 		if wants.Window > 0 {
 			from := max(first+d.written-wants.Window, 0)
-			if seen.Marks, err = s.store.Marks(ctx, id, wants.Metric, from, first+d.written); err != nil {
+			seen.Observed, err = s.store.Observations(ctx, id, wants.Metric, false, from, first+d.written)
+			if err != nil {
 				return false, wrap(err, "reading what trials of sweep %s are stopped by", id)
 			}
 		}
@@ -183,7 +184,7 @@ func (s *scheduler) compare(ctx context.Context, a *activeSweep, id string, d *d
 	}
 	var seen policy.Observations
 	wants := rule.Wants()
-	if seen.Marked, err = s.store.BandMarks(ctx, id, wants.Metric, sweep.BandsText(wants.Bands)); err != nil {
+	if seen.Observed, err = s.store.Observations(ctx, id, wants.Metric, true, 0, math.MaxInt64); err != nil {
 		return false, err
 	}
 	step, err := rule.Step(ctx, seen)
@@ -223,7 +224,7 @@ func (s *scheduler) stopTrials(ctx context.Context, a schedule.Stop) error {
 func observed(events []sweep.Event) (sweeps []string) {
 	for i := range events {
 		e := &events[i]
-		if e.Marks != nil || e.Result != nil && e.Result.Marks != nil && e.Result.Marks.Bands != "" {
+		if e.Marks != nil || e.Result != nil && e.Result.Marks != nil && len(e.Result.Marks.Bands) > 0 {
 			sweeps = append(sweeps, e.Sweep)
 		}
 	}
@@ -253,15 +254,17 @@ func (s *scheduler) rule(ctx context.Context, a *activeSweep, index int64) (*swe
 		return nil, nil
 	}
 	p := (*watching)[0] // a sweep has one policy of a key
-	if wants := p.Wants(); len(wants.Bands) > 0 {
-		return &sweep.StopRule{Metric: wants.Metric, Goal: wants.Goal, Bands: wants.Bands}, nil
+	wants, now := p.Wants(), p.Generation(index-g.First)
+	rule := &sweep.StopRule{Metric: wants.Metric, Goal: wants.Goal, Bands: wants.Bands, Best: wants.Best}
+	if len(rule.Bands) > 0 {
+		return rule, nil
 	}
-	if first := index - p.Generation(index-g.First).Before; a.rule.StopRule == nil || a.rule.first != first {
-		rule, err := s.store.StopRule(ctx, a.record.ID, first)
-		if err != nil {
+	if first := index - now.Before; a.rule.StopRule == nil || a.rule.first != first {
+		var err error
+		if rule.Rule, rule.Limits, err = s.store.StopLimits(ctx, a.record.ID, first); err != nil {
 			return nil, wrap(err, "reading what stops trial %d of sweep %s", index, a.record.ID)
 		}
-		a.rule = stopRule{first, rule}
+		rule.Generation, a.rule = now.Number+1, stopRule{first, rule}
 	}
 	return a.rule.StopRule, nil
 }

@@ -189,14 +189,6 @@ CREATE TABLE standings (
     PRIMARY KEY (sweep_no, class_no, worker)
 ){{.WithoutRowid}};
 
--- By what the trials of a generation, those from first_index on, are stopped.
-CREATE TABLE stop_rules (
-    sweep_no    bigint NOT NULL REFERENCES sweeps,
-    first_index bigint NOT NULL,
-    rule        jsonb  NOT NULL,
-    PRIMARY KEY (sweep_no, first_index)
-){{.WithoutRowid}};
-
 
 -- Trials.
 
@@ -308,29 +300,41 @@ CREATE TABLE trial_refusals (
     PRIMARY KEY (trial_no, worker)
 ){{.WithoutRowid}};
 
--- The values of the metric by which trials are stopped, at the positions at which they are compared. A trial that
--- reuses a result has none: its source's are its own. Trials of W&B's hyperband have them while they run: bands has the
--- positions, reached the number of values so far, and best the best of them. For the median bands is empty.
-CREATE TABLE marks (
-    trial_no    bigint           PRIMARY KEY,
-    metric      text             NOT NULL,
-    value_array real[]           NOT NULL,
-    bands       text             NOT NULL,
-    reached     bigint           NOT NULL,
-    best        double precision NOT NULL
+-- The values of the metric by which trials are stopped, in the order in which they became known: those of a trial at
+-- the positions (numbers of values) at which trials are compared, and the best one of all so far. They replace the
+-- trial's earlier ones, of which a retry leaves none. running says that the trial was observed while it ran, else its
+-- result had them. A trial that reuses a result has a copy.
+CREATE TABLE stored_observations (
+    observation_no bigint           GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    trial_no       bigint           NOT NULL,
+    metric         text             NOT NULL,
+    running        boolean          NOT NULL,
+    position_array bigint[]         NOT NULL,
+    value_array    real[]           NOT NULL,
+    best           double precision NOT NULL
 );
+CREATE INDEX stored_observations_trial ON stored_observations (trial_no, observation_no);
 
--- The decisions that a trial is to stop, which workers are told until it has: its value at a band was worse than the
--- threshold, which was that of so many trials.
-CREATE TABLE stops (
-    trial_no   bigint           PRIMARY KEY,
-    reason     text             NOT NULL,
-    band       bigint           NOT NULL,
-    value      double precision NOT NULL,
-    threshold  double precision NOT NULL,
-    trials     bigint           NOT NULL,
-    decided_at timestamptz      NOT NULL
-);
+-- The decisions that a trial is to stop: its value at a position is worse than the threshold, which is that of so many
+-- trials. Without a value, it is that of a generation, which begins with the trial, and by which workers decide.
+--   observation_no      the decision is by the sweep's observations up to this one; 0 for a generation, which knows all
+--                       of the trials before it
+--   pending             workers are told until the trial has ended
+CREATE TABLE stored_decisions (
+    trial_no       bigint           NOT NULL,
+    observation_no bigint           NOT NULL,
+    position       bigint           NOT NULL,
+    rule           text             NOT NULL,
+    metric         text             NOT NULL,
+    value          double precision,
+    threshold      double precision NOT NULL,
+    trials         bigint           NOT NULL,
+    reason         text             NOT NULL,
+    pending        boolean          NOT NULL,
+    decided_at     timestamptz      NOT NULL,
+    PRIMARY KEY (trial_no, observation_no, position)
+){{.WithoutRowid}};
+CREATE INDEX stored_decisions_pending ON stored_decisions (trial_no) WHERE pending;
 
 -- Trials that leave their checkpoint: what they have in common with those that can continue from it, and how far they
 -- train. The checkpoint is among the artifacts of a trial that has completed.

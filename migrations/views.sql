@@ -93,6 +93,26 @@ SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e
     e.alone, e.checkpoint, e.reason, e.note, e.stderr, e.log_start
 FROM stored_executions AS e;
 
+-- What was known of trials by which a policy stops trials, in its order: a row a position.
+CREATE VIEW observations AS
+SELECT o.observation_no, s.sweep_id, t.trial_index, o.metric, p.{{if .SQLite}}step AS {{end}}position,
+    p.value{{if .Postgres}}::double precision AS value{{end}}, o.best
+FROM stored_observations AS o
+JOIN trials AS t USING (trial_no)
+JOIN sweeps AS s USING (sweep_no)
+{{if .SQLite}}JOIN curve_points(o.position_array, o.value_array) AS p{{else -}}
+CROSS JOIN LATERAL unnest(o.position_array, o.value_array) AS p (position, value){{end}}
+WHERE s.deleted_at IS NULL;
+
+-- What policies have decided about trials: that one stops, or, without a value, by what those of a generation do.
+CREATE VIEW decisions AS
+SELECT s.sweep_id, t.trial_index, d.rule, d.metric, d.position, d.value, d.threshold, d.trials,
+    nullif(d.observation_no, 0) AS observation_no, nullif(d.reason, '') AS reason, d.decided_at
+FROM stored_decisions AS d
+JOIN trials AS t USING (trial_no)
+JOIN sweeps AS s USING (sweep_no)
+WHERE s.deleted_at IS NULL;
+
 -- Executions whose workers vanished while they ran.
 CREATE VIEW losses AS
 SELECT s.sweep_id, t.trial_index, t.state, t.losses,

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // StopPosition returns position i of those at which values are recorded and judged, from 0 on, as a
@@ -35,6 +34,8 @@ type StopRule struct {
 	// Bands, if there are any, are the positions at which values are recorded instead of StopPosition. The coordinator
 	// decides then, and learns the marks while the trial runs.
 	Bands []int64 `json:"bands,omitempty"`
+	// Best says that it decides by the best value so far, too.
+	Best bool `json:"best,omitempty"`
 }
 
 // StopLimit stops a trial whose best value so far is worse than Value when it has reported At values.
@@ -50,19 +51,23 @@ type StopLimit struct {
 type Marks struct {
 	Metric string    `json:"metric"`
 	Values []float32 `json:"values"`
-	// Bands, if it is not empty, has the positions; Count is then the number of values, Best the best of them.
-	Bands string  `json:"bands,omitempty"`
+	// Bands, if there are any, are the positions instead.
+	Bands []int64 `json:"bands,omitempty"`
+	// Count is the number of values, and Best the best of them, if anything is decided by it.
 	Count int64   `json:"count,omitempty"`
 	Best  float32 `json:"best,omitempty"`
 }
 
-// BandsText writes bands as Marks.Bands has them.
-func BandsText(bands []int64) string {
-	text := make([]string, len(bands))
-	for i, band := range bands {
-		text[i] = strconv.FormatInt(band, 10)
+// Positions are those of the values.
+func (m *Marks) Positions() []int64 {
+	if len(m.Bands) > 0 {
+		return m.Bands[:len(m.Values)]
 	}
-	return strings.Join(text, " ")
+	positions := make([]int64, len(m.Values))
+	for i := range positions {
+		positions[i] = StopPosition(i)
+	}
+	return positions
 }
 
 // Watch applies a StopRule to the values of a trial as they are reported.
@@ -78,7 +83,7 @@ type Watch struct {
 
 // NewWatch returns a Watch for a trial that has reported nothing yet.
 func NewWatch(rule *StopRule) *Watch {
-	return &Watch{rule: rule, marks: Marks{Metric: rule.Metric, Bands: BandsText(rule.Bands)}}
+	return &Watch{rule: rule, marks: Marks{Metric: rule.Metric, Bands: rule.Bands}}
 }
 
 // Marks are those of the values so far.
@@ -86,13 +91,15 @@ func (w *Watch) Marks() *Marks { return &w.marks }
 
 // mark records a value at the positions that it is at.
 func (w *Watch) mark(value float32) {
+	if w.marks.Count = w.count; w.rule.Best || len(w.rule.Bands) == 0 {
+		w.marks.Best = w.best
+	}
 	if len(w.rule.Bands) == 0 {
 		if w.count == StopPosition(len(w.marks.Values)) {
 			w.marks.Values = append(w.marks.Values, value)
 		}
 		return
 	}
-	w.marks.Count, w.marks.Best = w.count, w.best
 	for n := len(w.marks.Values); n < len(w.rule.Bands) && w.rule.Bands[n] == w.count; n++ { // bands may be equal
 		w.marks.Values = append(w.marks.Values, value)
 	}
@@ -177,21 +184,24 @@ func Widen(v float32) float64 {
 	return wide
 }
 
-// MarkedTrial is a trial with its marks. Deciding says that it is to stop already.
-type MarkedTrial struct {
-	TrialID
-	State    State
-	Marks    Marks
-	Deciding bool
+// Observation is what was known of a trial when it was observed: its marks. It replaces the trial's earlier ones.
+// Number is in the order in which observations were stored.
+type Observation struct {
+	Number, Trial int64
+	Positions     []int64
+	Values        []float32
+	Best          float32
+	// Open says that the trial runs now, and that no decision about it is carried out.
+	Open bool
 }
 
-// Stop is the decision that a trial is to stop: its Value at a band is worse than the Threshold, which is that of so
-// many trials. State is the trial's.
+// Stop is the decision that a trial is to stop: its Value of a metric at a band is worse than the Threshold of a rule,
+// which is that of so many trials. It is by the observations up to a number. State is the trial's.
 type Stop struct {
 	TrialID
-	State            State
-	Reason           string
-	Band             int64
-	Value, Threshold float64
-	Trials           int64
+	State                State
+	Rule, Metric, Reason string
+	Band                 int64
+	Value, Threshold     float64
+	Trials, Observation  int64
 }

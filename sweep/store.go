@@ -51,14 +51,12 @@ type Queue interface {
 	// generation before. It reuses only results that have marks of the metric.
 	AddGeneration(ctx context.Context, id string, ordinal int, from int64, trials []Trial,
 		classes map[int]Requirement, metric string, rule *StopRule) (reused int, err error)
-	// StopRule returns the rule of the generation whose first trial has an index.
-	StopRule(ctx context.Context, id string, first int64) (*StopRule, error)
-	// Marks returns the marks of the completed and stopped trials of a sweep between two indices that have
-	// some of a metric, in the order of index.
-	Marks(ctx context.Context, id, metric string, from, until int64) ([][]float32, error)
-	// BandMarks returns the trials of a sweep that have marks of a metric at bands, in the order of index.
-	BandMarks(ctx context.Context, id, metric, bands string) ([]MarkedTrial, error)
-	// AddStops stores decisions about trials that run; a trial that has one keeps it.
+	// StopLimits returns the limits of the generation whose first trial has an index, and of which rule they are.
+	StopLimits(ctx context.Context, id string, first int64) (rule string, limits []StopLimit, err error)
+	// Observations returns those of a metric of the trials of a sweep between two indices: those of trials that
+	// run, or else the marks of completed and stopped ones.
+	Observations(ctx context.Context, id, metric string, running bool, from, until int64) ([]Observation, error)
+	// AddStops stores decisions. They are carried out about trials that run.
 	AddStops(ctx context.Context, id string, stops []Stop) error
 	// Stops returns the decisions about trials that have not ended, of active and paused sweeps.
 	Stops(ctx context.Context) ([]Stop, error)

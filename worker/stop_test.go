@@ -88,7 +88,7 @@ func TestStoppedEarly(t *testing.T) {
 		t.Errorf("%s, %q", want.State, want.Error)
 	}
 	if !reflect.DeepEqual(want.Summary, map[string]float64{"accuracy": 0.2, "loss": 4}) || want.Seconds <= 0 ||
-		!reflect.DeepEqual(want.Marks, &sweep.Marks{Metric: "loss", Values: []float32{5, 4}}) {
+		!reflect.DeepEqual(want.Marks, &sweep.Marks{Metric: "loss", Values: []float32{5, 4}, Count: 2, Best: 4}) {
 		t.Errorf("%+v, marks %+v", want, want.Marks)
 	}
 	cut := loss(0.1, 0.2)
@@ -104,7 +104,7 @@ func TestStoppedEarly(t *testing.T) {
 		}
 	}
 	if got := r.result(5); got.State != sweep.Completed || !reflect.DeepEqual(got.Marks,
-		&sweep.Marks{Metric: "loss", Values: []float32{3, 2, 1}}) {
+		&sweep.Marks{Metric: "loss", Values: []float32{3, 2, 1}, Count: 3, Best: 1}) {
 		t.Errorf("%s, %q, marks %+v", got.State, got.Error, got.Marks)
 	}
 }
@@ -128,14 +128,15 @@ func TestHalted(t *testing.T) {
 	})
 	for index := range int64(2) {
 		j := job(index + 1)
-		j.Stop = &sweep.StopRule{Metric: "loss", Goal: sweep.Minimize, Bands: []int64{2, 4}}
+		j.Stop = &sweep.StopRule{Metric: "loss", Goal: sweep.Minimize, Bands: []int64{2, 4}, Best: true}
 		r.publish(j)
 	}
 	r.launch(worker.Options{Launcher: r.launcher}, patience)
 	next <- struct{}{}
 	next <- struct{}{}
 	points := r.last(sweep.EventPoints, 1, 1)
-	if !reflect.DeepEqual(points.Marks, &sweep.Marks{Metric: "loss", Bands: "2 4", Values: []float32{7}, Count: 2, Best: 7}) {
+	if !reflect.DeepEqual(points.Marks, &sweep.Marks{Metric: "loss", Bands: []int64{2, 4}, Values: []float32{7}, Count: 2,
+		Best: 7}) {
 		t.Errorf("marks %+v", points.Marks)
 	}
 	halt := func(index, band int64) {

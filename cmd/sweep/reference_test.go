@@ -208,6 +208,11 @@ var viewDocs = []struct{ name, row string }{
 	{"refusals", "a trial and worker: how often the worker refused it, and why"},
 	{"executions", "an execution of a trial: its worker, outcome and log. `alone` is NULL where nothing but the " +
 		"trial's result is kept of it"},
+	{"observations", "a position (a number of values) at which a trial is compared with others: its value there, and `best`, " +
+		"the best value so far if it is compared. The rows of one `observation_no` replace the trial's earlier ones"},
+	{"decisions", "a trial that `early_terminate` stops: its `value` at a position is worse than the `threshold`, which is " +
+		"by `trials` trials and the observations up to `observation_no`. Without a value: the threshold of all trials of the " +
+		"generation that begins with this trial"},
 	{"losses", "an execution of a trial whose worker vanished: the worker, the trial's `losses` and their limit " +
 		"(`limit_losses`)"},
 	{"artifacts", "an artifact of a trial, with `problem` if it is not there"},

@@ -106,8 +106,8 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 			AND ($1 = '' OR (SELECT count(*) FROM trial_artifacts AS a
 				WHERE a.trial_no = t.trial_no AND replace($1, '"' || a.name || '"', '') <> $1
 					AND (a.problem = '' OR a.dropped > 0 AND replace($4, '"' || a.name || '"', '') <> $4)) = $2)
-			AND ($3 = '' OR EXISTS (SELECT 1 FROM marks AS m
-				WHERE m.trial_no = t.trial_no AND m.metric = $3 AND m.bands = ''))
+			AND ($3 = '' OR EXISTS (SELECT 1 FROM stored_observations AS m
+				WHERE m.trial_no = t.trial_no AND m.metric = $3 AND NOT m.running))
 			AND ($5 = '' OR t.diverged OR EXISTS (SELECT 1 FROM outcomes AS o WHERE o.trial_no = t.trial_no
 				AND replace(CAST(o.summary AS text), $5, '') <> CAST(o.summary AS text)))
 			AND ($6 = '' OR t.sweep_no = $7 AND t.trial_index >= $8 OR NOT EXISTS (SELECT 1 FROM trial_inputs AS n
@@ -193,6 +193,11 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 		first, last := p.trials[0].Index, p.trials[len(p.trials)-1].Index
 		// What an earlier sweep found unusual, such as a metric that it lacks, means nothing in this one.
 		copied := strings.Replace(qualified("o", outcomeColumns), "o.error", "''", 1)
+		const observed = "metric, running, position_array, value_array, best"
+		p.run(`INSERT INTO stored_observations (trial_no, `+observed+`) SELECT t.trial_no, `+qualified("o", observed)+`
+			FROM trials AS t JOIN stored_observations AS o ON o.trial_no = t.source_no
+			WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 ORDER BY t.trial_no, o.observation_no`,
+			p.number, first, last)
 		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+copied+`
 			FROM trials AS t JOIN outcomes AS o ON o.trial_no = t.source_no
 			WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3`, p.number, first, last)

@@ -90,7 +90,7 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 	}
 	return trials, s.update(ctx, "remove sweep "+id, func(t *transaction) {
 		for _, table := range []string{"standings", "classes", "counters", "grids", "requests",
-			"metric_names", "trial_notes", "stop_rules"} {
+			"metric_names", "trial_notes"} {
 			t.run(`DELETE FROM `+table+` WHERE sweep_no = $1`, number)
 		}
 		t.run(`DELETE FROM quarantine WHERE sweep_id = $1`, id)
@@ -115,10 +115,10 @@ var owned = []struct {
 	table string
 	moved bool
 }{
-	{"curve_arrays", true}, {"marks", true}, {"stored_executions", true}, {"trial_artifacts", true},
+	{"curve_arrays", true}, {"stored_executions", true}, {"trial_artifacts", true},
 	{"trial_inputs", true},
-	{"outcomes", false}, {"lineages", false}, {"stops", false}, {"kept_artifacts", false},
-	{"trial_refusals", false}, {"reproducibility_faults", false}, {"pruned_curves", false},
+	{"outcomes", false}, {"lineages", false}, {"stored_observations", false}, {"stored_decisions", false},
+	{"kept_artifacts", false}, {"trial_refusals", false}, {"reproducibility_faults", false}, {"pruned_curves", false},
 }
 
 // transfer is a trial to delete and the new owner of its result, with the owner's sweep.

@@ -32,8 +32,7 @@ func (t *transaction) retry(number int64, indices []int64) (total int64) {
 	trials := ints("trial_no", list)
 	t.forget(trials)
 	t.run(deleteOf("curve_arrays"), trials)
-	t.run(deleteOf("marks"), trials)
-	t.run(deleteOf("stops"), trials)
+	t.startAgain(trials)
 	t.run(forgetExecutions, trials)
 	for _, state := range ended {
 		moved := t.move(state, sweep.Pending, retrySome, number, string(state), ints("trial_index", indices))

@@ -118,13 +118,14 @@ type hyperband struct{ rule *Hyperband }
 func (h *hyperband) Generation(int64) Generation { return Generation{} }
 
 func (h *hyperband) Wants() Wants {
-	return Wants{Metric: h.rule.Metric, Goal: h.rule.Goal, Bands: h.rule.Bands}
+	return Wants{Metric: h.rule.Metric, Goal: h.rule.Goal, Bands: h.rule.Bands, Best: !h.rule.Strict}
 }
 
 func (h *hyperband) Step(_ context.Context, seen Observations) (Step, error) {
-	stops := hyperbandStops(h.rule, seen.Marked)
+	stops := hyperbandStops(h.rule, seen.Observed)
 	for i := range stops {
 		stops[i].Reason = h.reason(&stops[i])
+		stops[i].Rule, stops[i].Metric = fmt.Sprintf("the best 1/%.6g", h.rule.Eta), h.rule.Metric
 	}
 	return Step{Stops: stops}, nil
 }
@@ -145,8 +146,16 @@ func (h *hyperband) reason(d *sweep.Stop) string {
 
 // hyperbandStops returns which of the running trials W&B's early_terminate with type: hyperband stops. Its rule: the
 // threshold of a band is value number int(n/eta), from 0, of the n values there in order; a trial is compared at the
-// highest band that it has reached; ties go on.
-func hyperbandStops(h *Hyperband, trials []sweep.MarkedTrial) (stops []sweep.Stop) {
+// highest band that it has reached; ties go on. What is observed at other bands, as of a result of another sweep, does
+// not count.
+func hyperbandStops(h *Hyperband, observed []sweep.Observation) (stops []sweep.Stop) {
+	if len(observed) == 0 {
+		return nil
+	}
+	trials := slices.DeleteFunc(latest(observed), func(o sweep.Observation) bool {
+		n := len(o.Values)
+		return n == 0 || n > len(h.Bands) || !slices.Equal(o.Positions, h.Bands[:n])
+	})
 	sign := 1.0
 	if h.Goal == sweep.Maximize {
 		sign = -1
@@ -157,8 +166,8 @@ func hyperbandStops(h *Hyperband, trials []sweep.MarkedTrial) (stops []sweep.Sto
 	for i := range h.Bands {
 		values = values[:0]
 		for t := range trials {
-			if i < len(trials[t].Marks.Values) {
-				values = append(values, sign*float64(trials[t].Marks.Values[i]))
+			if i < len(trials[t].Values) {
+				values = append(values, sign*float64(trials[t].Values[i]))
 			}
 		}
 		if counts[i] = len(values); counts[i] == 0 {
@@ -169,17 +178,18 @@ func hyperbandStops(h *Hyperband, trials []sweep.MarkedTrial) (stops []sweep.Sto
 	}
 	for t := range trials {
 		trial := &trials[t]
-		last := min(len(trial.Marks.Values), len(h.Bands)) - 1 // there are more only of a worker that has other bands
-		if trial.State != sweep.Running || trial.Deciding || last < 0 {
+		if !trial.Open {
 			continue
 		}
-		value := sign * float64(trial.Marks.Best)
+		last := len(trial.Values) - 1
+		value := sign * float64(trial.Best)
 		if h.Strict {
-			value = sign * float64(trial.Marks.Values[last])
+			value = sign * float64(trial.Values[last])
 		}
 		if value > thresholds[last] {
-			stops = append(stops, sweep.Stop{TrialID: trial.TrialID, State: trial.State, Band: h.Bands[last],
-				Value: sign * value, Threshold: sign * thresholds[last], Trials: int64(counts[last])})
+			stops = append(stops, sweep.Stop{TrialID: sweep.TrialID{Index: trial.Trial}, Band: h.Bands[last],
+				Value: sign * value, Threshold: sign * thresholds[last], Trials: int64(counts[last]),
+				Observation: observed[len(observed)-1].Number})
 		}
 	}
 	return stops

@@ -11,19 +11,17 @@ import (
 	"sweep/sweep"
 )
 
-// marked returns what is known of a trial with a history.
-func marked(rule *Hyperband, index int, running bool, history ...float32) sweep.MarkedTrial {
-	w := sweep.NewWatch(&sweep.StopRule{Metric: rule.Metric, Goal: rule.Goal, Bands: rule.Bands})
+// observed returns what is observed of a trial with a history.
+func observed(rule *Hyperband, index int, running bool, history ...float32) sweep.Observation {
+	w := sweep.NewWatch(&sweep.StopRule{Metric: rule.Metric, Goal: rule.Goal, Bands: rule.Bands,
+		Best: !rule.Strict})
 	steps := make([]int64, len(history))
 	for i := range steps {
 		steps[i] = int64(3 * i)
 	}
 	w.Cut([]sweep.Curve{{Metric: rule.Metric, Steps: steps, Values: history}})
-	trial := sweep.MarkedTrial{TrialID: sweep.TrialID{Index: int64(index)}, State: sweep.Completed, Marks: *w.Marks()}
-	if running {
-		trial.State = sweep.Running
-	}
-	return trial
+	return sweep.Observation{Number: int64(index + 1), Trial: int64(index), Positions: w.Marks().Positions(),
+		Values: w.Marks().Values, Best: w.Marks().Best, Open: running}
 }
 
 // The bands and decisions are those of W&B's engine for its own examples.
@@ -45,12 +43,12 @@ func TestHyperbandExamples(t *testing.T) {
 	} {
 		rule := &test.hyperband
 		rule.While = While{Metric: "loss", Goal: sweep.Minimize}
-		if text := sweep.BandsText(test.hyperband.Bands); !strings.HasPrefix(text, test.bands) {
+		if text := strings.Trim(fmt.Sprint(rule.Bands), "[]"); !strings.HasPrefix(text, test.bands) {
 			t.Errorf("bands %.30s, want %s", text, test.bands)
 		}
-		var trials []sweep.MarkedTrial
+		var trials []sweep.Observation
 		for _, h := range histories {
-			trials = append(trials, marked(rule, len(trials), true, h...))
+			trials = append(trials, observed(rule, len(trials), true, h...))
 		}
 		got := ""
 		for _, d := range hyperbandStops(rule, trials) {
@@ -96,7 +94,7 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 		if c.below(2) == 1 {
 			h.Goal = sweep.Maximize
 		}
-		var trials []sweep.MarkedTrial
+		var trials []sweep.Observation
 		for range 1 + c.below(30) {
 			running := c.below(3) > 0
 			length, level := c.below(50), int(c.below(40))
@@ -107,7 +105,7 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 				}
 			}
 			if len(h.Bands) > 0 {
-				trials = append(trials, marked(h, len(trials), running, history...))
+				trials = append(trials, observed(h, len(trials), running, history...))
 			}
 		}
 		var names []string
@@ -127,11 +125,11 @@ func TestHyperbandAgainstWandb(t *testing.T) {
 // A decision names the values that it compares.
 func TestHyperbandDecision(t *testing.T) {
 	rule := &Hyperband{While: While{Metric: "accuracy", Goal: sweep.Maximize}, Bands: []int64{2}, Eta: 2, Strict: true}
-	var trials []sweep.MarkedTrial
+	var trials []sweep.Observation
 	for i := range 4 {
-		trials = append(trials, marked(rule, i, i == 0, 0, float32(i)))
+		trials = append(trials, observed(rule, i, i == 0, 0, float32(i)))
 	}
-	want := []sweep.Stop{{State: sweep.Running, Band: 2, Value: 0, Threshold: 1, Trials: 4}}
+	want := []sweep.Stop{{Band: 2, Value: 0, Threshold: 1, Trials: 4, Observation: 4}}
 	if got := hyperbandStops(rule, trials); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -96,21 +96,21 @@ func (m *median) Wants() Wants {
 func (m *median) Step(_ context.Context, seen Observations) (Step, error) {
 	return Step{Rule: &sweep.StopRule{Metric: m.rule.Metric, Goal: m.rule.Goal,
 		Generation: m.Generation(seen.Written).Number + 1, Rule: "the median",
-		Limits: medianLimits(m.rule, seen.Marks)}}, nil
+		Limits: medianLimits(m.rule, seen.Observed)}}, nil
 }
 
-// medianLimits returns by what the trials of a generation are stopped, from the marks of the trials
+// medianLimits returns by what the trials of a generation are stopped, from what was observed of the trials
 // before it: at each position the median of the values that these have there. That is the rule of
 // Optuna's MedianPruner, which compares the best value so far with it, but for two things: trials that
 // were stopped count as far as they got, and there are enough trials if so many have a value at the
 // position. Of an even number of values the median is the mean of the two in the middle.
-func medianLimits(rule *Median, marks [][]float32) (limits []sweep.StopLimit) {
-	var values []float64
+func medianLimits(rule *Median, observed []sweep.Observation) (limits []sweep.StopLimit) {
+	latest, values := latest(observed), []float64(nil)
 	for i := 0; ; i++ {
 		values = values[:0]
-		for _, m := range marks {
-			if i < len(m) {
-				values = append(values, float64(m[i]))
+		for _, o := range latest {
+			if i < len(o.Values) {
+				values = append(values, float64(o.Values[i]))
 			}
 		}
 		n := len(values)

@@ -10,6 +10,12 @@ import (
 // The limits are the medians of the values at the same position, as Optuna's MedianPruner has them
 // (numpy.nanpercentile 50), wherever so many trials have a value.
 func TestMedianLimits(t *testing.T) {
+	observed := func(values ...[]float32) (list []sweep.Observation) {
+		for i, v := range values {
+			list = append(list, sweep.Observation{Trial: int64(i), Values: v})
+		}
+		return list
+	}
 	marks := [][]float32{{10, 9, 8}, {10, 8}, {10, 7, 7, 7}, {4, 6.5, 3}, {}}
 	tests := []struct {
 		name string
@@ -26,12 +32,11 @@ func TestMedianLimits(t *testing.T) {
 			{At: 2, Value: 7.5, Trials: 4}, {At: 3, Value: 7, Trials: 3}, {At: 4, Value: 7, Trials: 1}}},
 	}
 	for _, test := range tests {
-		if got := medianLimits(&test.rule, marks); !reflect.DeepEqual(got, test.want) {
+		if got := medianLimits(&test.rule, observed(marks...)); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
-	long := make([]float32, 40)
-	if got := medianLimits(&Median{StartupTrials: 1}, [][]float32{long}); got[39].At != sweep.StopPosition(39) {
+	if got := medianLimits(&Median{StartupTrials: 1}, observed(make([]float32, 40))); got[39].At != sweep.StopPosition(39) {
 		t.Errorf("the last limit is at %d", got[39].At)
 	}
 }

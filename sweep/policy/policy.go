@@ -75,11 +75,13 @@ type Wants struct {
 	Metric, Goal string
 	// Trials are wanted before each generation; with Stopped, those that were stopped early have values, too.
 	Trials, Stopped bool
-	// Window, if not 0, is of how many trials the marks are wanted before each generation.
+	// Window, if not 0, is of how many trials the observations are wanted before each generation.
 	Window int64
-	// Bands, if there are any, are the positions of the marks that are wanted of all trials whenever there are new
-	// ones.
+	// Bands, if there are any, are the positions of the observations that are wanted of all trials whenever there are
+	// new ones.
 	Bands []int64
+	// Best says that the best value so far is wanted at bands, too.
+	Best bool
 }
 
 // Observations are what is known of the trials so far, as far as the policy wants it.
@@ -88,10 +90,8 @@ type Observations struct {
 	Trials []Trial
 	// Written is how many there are.
 	Written int64
-	// Marks are those of the last trials, in order of index.
-	Marks [][]float32
-	// Marked are the trials that have marks at bands, in order of index.
-	Marked []sweep.MarkedTrial
+	// Observed is what was observed of trials that run, or of the last ones before a generation, in its order.
+	Observed []sweep.Observation
 }
 
 // Trial is a trial that has ended.

@@ -3,6 +3,8 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"sweep/sweep"
 )
@@ -38,6 +40,15 @@ func (w *While) compare(kind *Kind, file *File) error {
 			file.Description.Name, by.By, curves(file.Description))
 	}
 	return nil
+}
+
+// latest returns the last observation of each trial, in order of index.
+func latest(observed []sweep.Observation) []sweep.Observation {
+	of := map[int64]sweep.Observation{}
+	for _, o := range observed {
+		of[o.Trial] = o
+	}
+	return slices.SortedFunc(maps.Values(of), func(a, b sweep.Observation) int { return cmp.Compare(a.Trial, b.Trial) })
 }
 
 // curves names metrics by which trials of a trainer could be stopped.

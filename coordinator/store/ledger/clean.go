@@ -105,13 +105,13 @@ func cleanArtifacts(artifacts []sweep.Artifact) []sweep.Artifact {
 // cleanMarks returns marks that can be stored, with a value for each position at most.
 func cleanMarks(m *sweep.Marks) *sweep.Marks {
 	c := *m
-	c.Metric, c.Bands, c.Best = cleanText(m.Metric), cleanText(m.Bands), float32(finite(float64(m.Best)))
+	c.Metric, c.Best = cleanText(m.Metric), float32(finite(float64(m.Best)))
 	c.Values = slices.DeleteFunc(slices.Clone(m.Values), func(v float32) bool {
 		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
 	})
 	most := sweep.MostMarks
-	if m.Bands != "" {
-		most = min(most, len(strings.Fields(m.Bands)))
+	if len(m.Bands) > 0 {
+		most = min(most, len(m.Bands))
 	}
 	c.Values = c.Values[:min(len(c.Values), most)]
 	return &c

@@ -67,7 +67,8 @@ var readable = []string{
 	"reproducibility_faults",
 	"scores", "metric_values", "metric_names", "point_aggregates", "groups", "cluster", "classes", "standings",
 	"trial_refusals", "quarantine", "trial_artifacts", "kept_artifacts", "lineages",
-	"trial_notes", "marks", "stop_rules", "stops", "pruned_curves", "input_lists", "trial_inputs", "stored_inputs",
+	"trial_notes", "stored_observations", "stored_decisions", "pruned_curves", "input_lists", "trial_inputs",
+	"stored_inputs",
 	"schema_views",
 }
 

@@ -1,7 +1,11 @@
 package storetest
 
 import (
+	"cmp"
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"sweep/sweep"
@@ -12,7 +16,7 @@ func stopped(marks ...float32) *sweep.Result {
 	return &sweep.Result{
 		State: sweep.Stopped, Error: "stopped at value 2", Summary: map[string]float64{"loss": float64(marks[len(marks)-1])},
 		Seconds: 0.5, Digest: "cut", Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1, 2}, Values: []float32{3, 2}}},
-		Marks: &sweep.Marks{Metric: "loss", Values: marks},
+		Marks: &sweep.Marks{Metric: "loss", Values: marks, Best: slices.Min(marks)},
 	}
 }
 
@@ -23,9 +27,21 @@ func marked(digest string, marks ...float32) *sweep.Result {
 	return r
 }
 
+// marks are the values that were observed of the trials of a sweep between two indices, in order of index.
+func (f *fixture) marks(id string, from, until int64) (all [][]float32) {
+	f.t.Helper()
+	observed, err := f.Observations(f.ctx, id, "loss", false, from, until)
+	f.must(err)
+	slices.SortFunc(observed, func(a, b sweep.Observation) int { return cmp.Compare(a.Trial, b.Trial) })
+	for _, o := range observed {
+		all = append(all, append([]float32{}, o.Values...))
+	}
+	return all
+}
+
 func testStopping(t *testing.T, open func(t *testing.T) sweep.Store) {
 	rule := &sweep.StopRule{Metric: "loss", Goal: sweep.Minimize, Generation: 1,
-		Limits: []sweep.StopLimit{{At: 2, Value: 0.1, Trials: 5}}}
+		Rule: "the median", Limits: []sweep.StopLimit{{At: 2, Value: 0.1, Trials: 5}}}
 	generation := func(f *fixture, id string, from, n int64, rule *sweep.StopRule) int {
 		f.t.Helper()
 		reused, err := f.AddGeneration(f.ctx, id, 0, from, trials(id, from, n), nil, "loss", rule)
@@ -92,43 +108,51 @@ func testStopping(t *testing.T, open func(t *testing.T) sweep.Store) {
 				t.Errorf("by %s: reused %d results, want %d", metric, reused, want)
 			}
 		}
-		marks, err := f.Marks(f.ctx, "loss", "loss", 0, 3)
-		f.must(err)
-		if !reflect.DeepEqual(marks, [][]float32{{4, 3, 2}}) {
+		want := [][]float32{{4, 3, 2}}
+		if marks := f.marks("loss", 0, 3); !reflect.DeepEqual(marks, want) {
 			t.Errorf("marks of a reused result: %v", marks)
 		}
 		// The marks stay with the result when the sweep goes that it came from.
-		_, err = f.DeleteSweep(f.ctx, "s1")
+		_, err := f.DeleteSweep(f.ctx, "s1")
 		f.must(err)
-		if marks, err = f.Marks(f.ctx, "loss", "loss", 0, 3); err != nil || len(marks) != 1 {
-			t.Errorf("marks %v, %v", marks, err)
+		if marks := f.marks("loss", 0, 3); !reflect.DeepEqual(marks, want) {
+			t.Errorf("marks %v", marks)
 		}
 	})
 
 	t.Run("Generations", func(t *testing.T) {
 		f := newFixture(t, open(t))
-		f.makeSweep("s1", submission("median"), 6)
+		f.makeSweep("s1", submission("median"), 7)
 		generation(f, "s1", 0, 3, rule)
 		second := *rule
 		second.Generation, second.Limits = 2, nil
 		generation(f, "s1", 3, 2, &second)
 		generation(f, "s1", 5, 1, nil) // the rest of it
-		for first, want := range map[int64]*sweep.StopRule{0: rule, 3: &second} {
-			if got, err := f.StopRule(f.ctx, "s1", first); err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("rule from trial %d on: %+v, %v; want %+v", first, got, err, want)
+		for _, first := range []int64{0, 3, 5} {
+			want := &sweep.StopRule{}
+			if first == 0 {
+				want = rule
+			}
+			if name, got, err := f.StopLimits(f.ctx, "s1", first); err != nil || name != want.Rule ||
+				!reflect.DeepEqual(got, want.Limits) {
+				t.Errorf("from trial %d on %q, %+v, %v; want %+v", first, name, got, err, want)
 			}
 		}
-		_, err := f.StopRule(f.ctx, "s1", 5)
-		wantError(t, err, sweep.ErrNotFound)
 		// What is written already does not change.
+		second.Limits = []sweep.StopLimit{{At: 9}}
 		generation(f, "s1", 0, 3, &second)
-		if got, err := f.StopRule(f.ctx, "s1", 0); err != nil || !reflect.DeepEqual(got, rule) {
-			t.Errorf("the rule became %+v, %v", got, err)
+		if _, got, err := f.StopLimits(f.ctx, "s1", 0); err != nil || !reflect.DeepEqual(got, rule.Limits) {
+			t.Errorf("the limits became %+v, %v", got, err)
 		}
 
-		f.complete(trialID("s1", 3), stopped(7, 8))
 		f.complete(trialID("s1", 0), marked("a", 1, 2, 3))
-		f.complete(trialID("s1", 1), &sweep.Result{State: sweep.Failed, Error: "no"})
+		f.complete(trialID("s1", 1), stopped(6, 5))
+		f.complete(trialID("s1", 5), &sweep.Result{State: sweep.Failed, Error: "no"})
+		// Only the first generation has a threshold.
+		f.wantRows(`SELECT trial_index, rule, metric, position, value, threshold, trials, reason FROM decisions
+			ORDER BY trial_index`, []any{int64(0), "the median", "loss", int64(2), nil, 0.1, int64(5), nil},
+			[]any{int64(1), "the median", "loss", int64(2), 5.0, 0.1, int64(5), "stopped at value 2"})
+		f.complete(trialID("s1", 3), stopped(7, 8))
 		f.complete(trialID("s1", 2), marked("c"))
 		other := marked("d", 9)
 		other.Marks.Metric = "accuracy"
@@ -136,19 +160,13 @@ func testStopping(t *testing.T, open func(t *testing.T) sweep.Store) {
 		for _, test := range []struct {
 			from, until int64
 			want        [][]float32
-		}{{0, 6, [][]float32{{1, 2, 3}, {}, {7, 8}}}, {1, 3, [][]float32{{}}}, {3, 4, [][]float32{{7, 8}}}} {
-			got, err := f.Marks(f.ctx, "s1", "loss", test.from, test.until)
-			f.must(err)
-			for i := range got {
-				if len(got[i]) == 0 {
-					got[i] = []float32{}
-				}
-			}
+		}{{0, 6, [][]float32{{1, 2, 3}, {6, 5}, {}, {7, 8}}}, {1, 3, [][]float32{{6, 5}, {}}}, {3, 4, [][]float32{{7, 8}}}} {
+			got := f.marks("s1", test.from, test.until)
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("marks from %d to %d: %v, want %v", test.from, test.until, got, test.want)
 			}
 		}
-		_, err = f.DeleteSweep(f.ctx, "s1")
+		_, err := f.DeleteSweep(f.ctx, "s1")
 		if err == nil {
 			t.Error("an active sweep was deleted")
 		}
@@ -156,7 +174,7 @@ func testStopping(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.must(err)
 		_, err = f.DeleteSweep(f.ctx, "s1")
 		f.must(err)
-		for _, table := range []string{"marks", "stop_rules"} {
+		for _, table := range []string{"stored_observations", "stored_decisions"} {
 			if rows := f.rows(`SELECT count(*) FROM ` + table); rows[0][0] != int64(0) {
 				t.Errorf("%s has %v rows", table, rows[0][0])
 			}
@@ -170,80 +188,93 @@ func testDecisions(t *testing.T, open func(t *testing.T) sweep.Store) {
 	points := func(index int64, values ...float32) sweep.Event {
 		e := f.event(sweep.EventPoints, trialID("s1", index), "x")
 		n := int64(len(values))
-		e.Marks = &sweep.Marks{Metric: "loss", Bands: "1 2 4", Values: values, Count: n + 1, Best: values[n-1]}
+		e.Marks = &sweep.Marks{Metric: "loss", Bands: []int64{1, 2, 4}, Values: values, Count: n + 1, Best: values[n-1]}
 		return e
 	}
 	for index := range int64(4) {
 		f.record(f.started(trialID("s1", index), "x"), points(index, float32(index)))
 	}
-	f.record(points(1, 1, 0.5)) // in place of the earlier ones
+	f.record(points(0, 0)) // as before
+	f.record(points(1, 1, 0.5))
 	final := completed(1, "a")
-	final.Marks = &sweep.Marks{Metric: "loss", Bands: "1 2 4", Values: []float32{3, 2, 1}, Count: 9, Best: 0.5}
+	final.Marks = &sweep.Marks{Metric: "loss", Bands: []int64{1, 2, 4}, Values: []float32{3, 2, 1}, Count: 9, Best: 0.5}
 	f.record(f.finished(trialID("s1", 3), "x", final))
-	marks := func(bands string) (list []sweep.MarkedTrial) {
-		list, err := f.BandMarks(f.ctx, "s1", "loss", bands)
+	// observed are the observations, in their order, with their trials and whether these are open.
+	observed := func(metric string) (list []string, last int64) {
+		t.Helper()
+		all, err := f.Observations(f.ctx, "s1", metric, true, 0, 5)
 		f.must(err)
-		return list
+		for _, o := range all {
+			if o.Number <= last {
+				t.Errorf("observation %d after %d", o.Number, last)
+			}
+			last = o.Number
+			list = append(list, fmt.Sprintf("%d at %v: %v, best %v, %t", o.Trial, o.Positions, o.Values, o.Best, o.Open))
+		}
+		return list, last
 	}
-	want := []sweep.MarkedTrial{
-		{TrialID: trialID("s1", 0), State: sweep.Running, Marks: sweep.Marks{Metric: "loss", Bands: "1 2 4", Values: []float32{0},
-			Count: 2}},
-		{TrialID: trialID("s1", 1), State: sweep.Running, Marks: sweep.Marks{Metric: "loss", Bands: "1 2 4",
-			Values: []float32{1, 0.5}, Count: 3, Best: 0.5}},
-		{TrialID: trialID("s1", 2), State: sweep.Running, Marks: sweep.Marks{Metric: "loss", Bands: "1 2 4", Values: []float32{2},
-			Count: 2, Best: 2}},
-		{TrialID: trialID("s1", 3), State: sweep.Completed, Marks: sweep.Marks{Metric: "loss", Bands: "1 2 4",
-			Values: []float32{3, 2, 1}, Count: 9, Best: 0.5}},
+	got, last := observed("loss")
+	if want := []string{"0 at [1]: [0], best 0, true", "1 at [1]: [1], best 1, true", "2 at [1]: [2], best 2, true",
+		"3 at [1]: [3], best 3, false", "1 at [1 2]: [1 0.5], best 0.5, true",
+		"3 at [1 2 4]: [3 2 1], best 0.5, false"}; !slices.Equal(got, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := marks("1 2 4"); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v\nwant\n%+v", got, want)
+	if got, _ := observed("accuracy"); len(got) != 0 {
+		t.Errorf("of another metric: %v", got)
 	}
-	if got := marks("1 2"); len(got) != 0 {
-		t.Errorf("at other bands: %+v", got)
-	}
-	if got, err := f.Marks(f.ctx, "s1", "loss", 0, 4); err != nil || len(got) != 0 {
-		t.Errorf("for the median: %v, %v", got, err)
+	if got := f.marks("s1", 0, 4); len(got) != 0 {
+		t.Errorf("of results: %v", got)
 	}
 
-	// A decision is about a trial that runs, and stays.
+	// A decision is carried out about a trial that runs, and stays.
 	stop := func(index int64, reason string) sweep.Stop {
-		return sweep.Stop{TrialID: trialID("s1", index), Reason: reason, Band: 2, Value: 3, Threshold: 0.1, Trials: 7}
+		return sweep.Stop{TrialID: trialID("s1", index), Reason: reason, Rule: "the best 1/3", Metric: "loss", Band: 2,
+			Value: 3, Threshold: 0.1, Trials: 7, Observation: last}
 	}
 	f.must(f.AddStops(f.ctx, "s1", []sweep.Stop{stop(0, "a"), stop(1, "b"), stop(2, "c"), stop(3, "d"), stop(4, "e")}))
 	f.must(f.AddStops(f.ctx, "s1", []sweep.Stop{stop(0, "again")}))
-	check := func(want ...sweep.Stop) {
+	check := func(want ...string) {
 		t.Helper()
-		got, err := f.Stops(f.ctx)
+		all, err := f.Stops(f.ctx)
 		f.must(err)
-		if len(got) != len(want) {
-			t.Fatalf("decisions %+v, want %+v", got, want)
+		var got []string
+		for _, s := range all {
+			got = append(got, fmt.Sprint(s.Index, " ", s.State, " at ", s.Band, ": ", s.Reason))
 		}
-		for i := range want {
-			want[i].State = f.trial(want[i].TrialID).State
-			if got[i] != want[i] {
-				t.Errorf("decision %+v, want %+v", got[i], want[i])
-			}
+		if !slices.Equal(got, want) {
+			t.Errorf("decisions %q, want %q", got, want)
 		}
 	}
-	check(stop(0, "a"), stop(1, "b"), stop(2, "c"))
-	if got := marks("1 2 4"); !got[0].Deciding || got[3].Deciding {
-		t.Errorf("%+v", got)
+	check("0 running at 2: a", "1 running at 2: b", "2 running at 2: c")
+	if got, _ := observed("loss"); got[0] != "0 at [1]: [0], best 0, false" {
+		t.Errorf("%q", got)
 	}
 	f.putBack(trialID("s1", 1)) // its worker is lost
-	check(stop(0, "a"), stop(1, "b"), stop(2, "c"))
-	f.wantState(trialID("s1", 1), sweep.Pending)
+	check("0 running at 2: a", "1 pending at 2: b", "2 running at 2: c")
 	end := stopped(3, 2)
 	end.Marks = nil
 	f.record(f.finished(trialID("s1", 1), "coordinator", end)) // with the curves that it has
 	f.wantState(trialID("s1", 1), sweep.Stopped)
 	end = stopped(3, 2)
-	end.Marks.Bands = "1 2 4"
+	end.Marks.Bands = []int64{1, 2, 4}
 	f.record(f.finished(trialID("s1", 0), "x", end))
-	check(stop(2, "c"))
+	check("2 running at 2: c")
 	f.record(f.finished(trialID("s1", 2), "x", &sweep.Result{State: sweep.Failed, Error: "no"}))
 	check()
 	if n, err := f.RetrySome(f.ctx, "s1", []int64{2}); n != 1 || err != nil {
 		t.Errorf("retried %d, %v", n, err)
 	}
-	check() // the decision is forgotten
+	check() // it is no reason to stop the trial again
+	if got, _ := observed("loss"); got[len(got)-1] != "2 at []: [], best 0, false" {
+		t.Errorf("after a retry: %q", got)
+	}
+
+	// The views say all that.
+	f.wantRows(`SELECT trial_index, rule, metric, position, value, threshold, trials, reason FROM decisions
+		WHERE sweep_id = 's1' AND trial_index < 2 ORDER BY trial_index`,
+		[]any{int64(0), "the best 1/3", "loss", int64(2), 3.0, 0.1, int64(7), "a"},
+		[]any{int64(1), "the best 1/3", "loss", int64(2), 3.0, 0.1, int64(7), "b"})
+	f.wantRows(`SELECT metric, position, value, best FROM observations WHERE sweep_id = 's1' AND trial_index = 1
+		ORDER BY observation_no, position`, []any{"loss", int64(1), 1.0, 1.0}, []any{"loss", int64(1), 1.0, 0.5},
+		[]any{"loss", int64(2), 0.5, 0.5})
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -362,6 +363,14 @@ func (f *fixture) rows(sql string) [][]any {
 		return nil
 	}))
 	return all
+}
+
+// wantRows compares the answer to a query.
+func (f *fixture) wantRows(sql string, want ...[]any) {
+	f.t.Helper()
+	if got := f.rows(sql); !reflect.DeepEqual(got, want) {
+		f.t.Errorf("%s\nanswers %v, want %v", sql, got, want)
+	}
 }
 
 // checkCounters compares Progress with a count of the rows.
