@@ -237,6 +237,31 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+// Whether a grid has a point takes no walk over its points.
+func TestExtendLargeGrid(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c := New(Options{Store: b.store})
+	large := submission("large", 0, 1_000_000_000)
+	id := b.submit(c, large)
+	for _, test := range []struct{ from, points, want int64 }{
+		{999_999_000, 1000, 0}, {999_999_990, 20, 10}, {5, 1, 0}, {1_000_000_005, 10, 5},
+	} {
+		if n, err := c.Extend(t.Context(), id, submission("more", test.from, test.points)); n != test.want || err != nil {
+			t.Errorf("by %d points from %d on: %d are added, %v; want %d", test.points, test.from, n, err, test.want)
+		}
+	}
+	record, err := b.store.Sweep(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := Locate(t.Context(), record, []sweep.Parameters{{"x": int64(999_999_999)}, {"x": int64(1_000_000_012)},
+		{"x": int64(1_000_000_015)}, {"x": int64(0)}})
+	if want := []int64{999_999_999, 1_000_000_012, -1, 0}; err != nil || !slices.Equal(at, want) {
+		t.Errorf("trials of points: %v, %v; want %v", at, err, want)
+	}
+}
+
 // An extension of a search adds the draws that follow those of the sweep, with all their replicates.
 func TestExtendSearches(t *testing.T) {
 	b := newBench(t)
