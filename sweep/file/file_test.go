@@ -460,6 +460,9 @@ func violation(root, schema map[string]any, value any, path string) string {
 			return strings.Join(problems, "; ")
 		}
 	}
+	if not, ok := schema["not"].(map[string]any); ok && violation(root, not, value, path) == "" {
+		return fmt.Sprintf("%s: is as it must not be, %v", path, not)
+	}
 	switch v := value.(type) {
 	case string:
 		if pattern, ok := schema["pattern"].(string); ok && !regexp.MustCompile(pattern).MatchString(v) {

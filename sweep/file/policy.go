@@ -101,7 +101,25 @@ func (d *decoder) decodePolicy(key string, entries []entry) {
 			break
 		}
 	}
+	d.excludeOthers(c, entries)
 	c.sound = len(d.errors) == before
+}
+
+// excludeOthers refuses keys of a second one of the sets of keys of which a policy takes one.
+func (d *decoder) excludeOthers(c *chosen, entries []entry) {
+	var first []string
+	for _, e := range entries {
+		i := slices.IndexFunc(c.OneOf, func(set []string) bool { return slices.Contains(set, e.key) })
+		switch {
+		case i < 0:
+		case first == nil:
+			first = c.OneOf[i]
+		case !slices.Contains(first, e.key):
+			before, other := strings.Join(first, " and "), strings.Join(c.OneOf[i], " and ")
+			d.fail(e.where, join(c.Key, e.key), "excludes %s: write either %s or %s", before, before, other)
+			return
+		}
+	}
 }
 
 // decodeSetting decodes a key of a policy. After a value beyond the bounds the others are not looked at.

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"slices"
 	"strings"
 
 	"sweep/sweep"
@@ -45,7 +46,13 @@ func kindSchema(k *policy.Kind, metricName object) object {
 	}
 	var sets []any
 	for _, names := range k.OneOf {
-		sets = append(sets, object{"required": names})
+		var others []any
+		for _, name := range slices.Concat(k.OneOf...) {
+			if !slices.Contains(names, name) {
+				others = append(others, object{"required": []string{name}})
+			}
+		}
+		sets = append(sets, object{"required": names, "not": object{"anyOf": others}})
 	}
 	if sets != nil {
 		schema["anyOf"] = sets
