@@ -95,7 +95,6 @@ func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer
 			return err
 		}
 		query.OrderBy, out.Notes = by, names.remarks()
-		query.Where = append(query.Where, sweep.TrialCondition{Name: "trial.diverged", Operator: "=", Value: false})
 		metrics := append([]string{out.Metric}, mainMetrics(ctx, results, record)...)
 		parameters := variedParameters(record, true)
 		return results.Trials(ctx, query, func(t *sweep.TrialRecord) error {

@@ -176,7 +176,7 @@ func (o *longerOptions) make(cmd *cobra.Command, results reader, record *sweep.S
 // alone, as in the rungs of a halving, it is the longest one.
 func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *sweep.SweepRecord, d *sweep.Description,
 	name string, value int64) (trials []*sweep.TrialRecord, err error) {
-	list := trialsOptions{where: o.where, after: -1, states: []string{string(sweep.Completed), string(sweep.Stopped)}}
+	list := trialsOptions{where: o.where, after: -1, states: []string{"completed", "diverged", "stopped"}}
 	choice := record.Grids[0].Submission.Spec.Select.Filled(&record.Grids[0].Submission.Description)
 	if o.best > 0 {
 		if choice.By == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 type trialsOptions struct {
@@ -78,8 +79,8 @@ Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, such as lr=0.01")
-	f.StringSliceVar(&options.states, "state", nil, "only these states: pending, queued, running, completed, failed, "+
-		"cancelled, stopped, skipped")
+	f.StringSliceVar(&options.states, "state", nil, "only these states: pending, queued, running, completed, diverged, "+
+		"failed, cancelled, stopped, skipped")
 	f.StringVar(&options.sort, "sort", "index", "parameter, metric or column to sort by")
 	f.BoolVar(&options.descending, "descending", false, "largest first (default: the best first)")
 	f.BoolVar(&options.best, "best", false, "show only the best trial of each group, by the sweep file's select")
@@ -266,11 +267,19 @@ func (o *trialsOptions) query(names *trialNames, record *sweep.SweepRecord) (swe
 		q.After = &sweep.TrialID{Sweep: id, Index: o.after}
 	}
 	for _, name := range o.states {
-		state := sweep.State(name)
-		if !slices.Contains(sweep.States, state) {
-			return q, usageError("--state %s: expected one of %v", name, sweep.States)
+		if !slices.Contains(frame.StateNames[1:], name) {
+			return q, usageError("--state %s: expected one of %v", name, frame.StateNames[1:])
 		}
-		q.States = append(q.States, state)
+		if name == frame.Diverged.String() { // the store has it for a completed one
+			name = frame.Completed.String()
+		}
+		q.States = append(q.States, sweep.State(name))
+	}
+	completed, diverged := frame.Completed.String(), frame.Diverged.String()
+	for state, other := range map[string]string{completed: diverged, diverged: completed} {
+		if slices.Contains(o.states, state) && !slices.Contains(o.states, other) {
+			q.Where = append(q.Where, sweep.TrialCondition{Name: "trial.state", Operator: "!=", Value: other})
+		}
 	}
 	for _, text := range o.where {
 		condition, err := names.condition(text)

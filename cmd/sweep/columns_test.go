@@ -178,3 +178,19 @@ func TestParameterList(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// A trial that diverged is no completed one for --state, as in the list, though the store has it for one.
+func TestStatesOfLists(t *testing.T) {
+	t.Parallel()
+	for states, want := range map[string]string{
+		"completed": "[completed] [{trial.state != diverged}]", "diverged": "[completed] [{trial.state != completed}]",
+		"completed,diverged": "[completed completed] []", "failed": "[failed] []",
+		"failed,diverged": "[failed completed] [{trial.state != completed}]",
+	} {
+		options := trialsOptions{states: strings.Split(states, ","), after: -1}
+		q, err := options.query(nil, &sweep.SweepRecord{})
+		if got := fmt.Sprint(q.States, " ", q.Where); err != nil || got != want {
+			t.Errorf("--state %s: %s, %v; want %s", states, got, err, want)
+		}
+	}
+}

@@ -19,7 +19,7 @@ type column struct {
 // other plain name is a parameter or, if a trial has no such parameter, a summary metric.
 var columns = map[string]column{
 	"index":           {"t.trial_index", "number"},
-	"state":           {"t.state", "text"},
+	"state":           {"CASE WHEN t.diverged THEN 'diverged' ELSE t.state END", "text"},
 	"diverged":        {"t.diverged", "boolean"},
 	"worker":          {"t.worker", "text"},
 	"executions":      {"t.executions", "number"},

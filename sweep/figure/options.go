@@ -210,7 +210,9 @@ func compare(goal sweep.Select, a, b float64) int {
 func (g group) mean(metric string) float64 { return g.moments(metric).Mean }
 
 // moments are those of a metric.
-func (g group) moments(metric string) statistics.Moments { return statistics.MomentsOf(g.values(metric)) }
+func (g group) moments(metric string) statistics.Moments {
+	return statistics.MomentsOf(g.values(metric))
+}
 
 func (g group) values(metric string) []float64 {
 	values := make([]float64, len(g.trials))

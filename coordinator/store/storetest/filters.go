@@ -45,6 +45,9 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 			result = &sweep.Result{State: sweep.Failed, Error: "broken"}
 		case 5:
 			result.Diverged = true
+		case 7:
+			delete(result.Summary, "v")
+			result.NotFinite = []string{"v"}
 		}
 		f.complete(trialID("s1", i), result)
 	}
@@ -91,7 +94,13 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 			check(sweep.TrialQuery{OrderBy: name, Descending: descending})
 		}
 	}
+	for _, operator := range sweep.Operators {
+		for _, state := range append(slices.Clone(frame.StateNames[1:]), "none") {
+			check(sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "trial.state", Operator: operator, Value: state}}})
+		}
+	}
 	for _, descending := range []bool{false, true} {
+		check(sweep.TrialQuery{OrderBy: "trial.state", Descending: descending})
 		check(sweep.TrialQuery{OrderBy: "trial.seconds", Descending: descending})
 		check(sweep.TrialQuery{OrderBy: "parameter.v", Descending: descending, Where: []sweep.TrialCondition{
 			{Name: "even", Operator: "=", Value: true}, {Name: "metric.v", Operator: ">=", Value: 2}}})
