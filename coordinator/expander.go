@@ -36,7 +36,7 @@ func faultOf(err error) error {
 // The store looks for results to reuse. Where policies decide about generations, a page is one that was decided about,
 // or a part of it.
 func (s *scheduler) expand(ctx context.Context, a *activeSweep,
-	w schedule.Write) (progress *schedule.Search, err error) {
+	w schedule.Write) (progress *schedule.Generations, err error) {
 	defer s.broken(a.record.ID, &err)
 	defer sweep.Catch(&err)
 	if err := s.recordRefused(ctx, a); err != nil {

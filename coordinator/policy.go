@@ -27,7 +27,7 @@ type decision struct {
 // turn says what comes before the next trials of a grid are written.
 type turn struct {
 	// progress is nil if they are not written in generations.
-	progress *schedule.Search
+	progress *schedule.Generations
 	// due says that their generation is to be decided about.
 	due bool
 	// left, if not 0, is how many trials are left of the generation, and marked the metric by which they are stopped.
@@ -44,7 +44,7 @@ func turnOf(policies []policy.Policy, g *sweep.GridRecord) (t turn) {
 		}
 		now := p.Generation(g.Cursor)
 		if t.progress == nil {
-			t.progress = &schedule.Search{Generation: now.Number, Grid: g.Ordinal, Written: g.Cursor}
+			t.progress = &schedule.Generations{Generation: now.Number, Grid: g.Ordinal, Written: g.Cursor}
 		}
 		t.due = t.due || now.Before == 0
 		if wants.Window > 0 {

@@ -227,7 +227,7 @@ func (s *scheduler) try(ctx context.Context, action schedule.Action) (done sched
 	case schedule.Write:
 		var active *activeSweep
 		if active, err = s.sweep(ctx, a.Sweep); err == nil {
-			done.Search, err = s.expand(ctx, active, a)
+			done.Generations, err = s.expand(ctx, active, a)
 		}
 		if broken, is := errors.AsType[*expansionError](err); is {
 			done.Err, err = broken.error, nil

@@ -52,11 +52,11 @@ func (s *State) explain() {
 // waits for nothing.
 func (sw *sweepState) betweenGenerations() string {
 	left, active := sw.count()
-	if sw.search == nil || active == 0 || sw.Unwritten == 0 || left > sw.Unwritten {
+	if sw.generations == nil || active == 0 || sw.Unwritten == 0 || left > sw.Unwritten {
 		return ""
 	}
 	return fmt.Sprintf("waits for %s of generation %d: the next ones depend on their results",
-		sweep.CountText(active, "trial"), sw.search.Generation)
+		sweep.CountText(active, "trial"), sw.generations.Generation)
 }
 
 // Figures are published figures of a State, as of the end of a cycle.

@@ -31,8 +31,9 @@ type Heard struct{ Trials []sweep.TrialID }
 // Lost says that the jobs of trials are gone, unless an event of a trial arrived since.
 type Lost struct{ Trials []sweep.Heard }
 
-// Search says how far a sweep is whose trials are written in generations: one when all trials before it have ended.
-type Search struct {
+// Generations says how far a sweep is whose trials are written in generations, each when all trials before it have
+// ended.
+type Generations struct {
 	// Generation counts from 1 the generations that are written.
 	Generation int64
 	// Choosing means that the next one is to be chosen, that after so many trials of a grid.
@@ -87,8 +88,8 @@ type Done struct {
 	// a Write, Err is why the sweep cannot be expanded, for a Stop why nothing can be decided about its trials.
 	Err error
 	All bool
-	// Search is set for a Write of a search by results.
-	Search *Search
+	// Generations is set for a Write of a sweep whose trials are written in generations.
+	Generations *Generations
 	// Backlogs are those of the sweeps that were read.
 	Backlogs []sweep.Backlog
 	// Jobs are those of the trials that were marked as queued; they are being published. There
@@ -167,8 +168,8 @@ func (f Chosen) apply(s *State) {
 		}
 		return
 	}
-	if sw := s.sweeps[f.Sweep]; sw != nil && sw.search != nil {
-		sw.search.Choosing, sw.decision = false, f.Decision
+	if sw := s.sweeps[f.Sweep]; sw != nil && sw.generations != nil {
+		sw.generations.Choosing, sw.decision = false, f.Decision
 	}
 }
 
@@ -229,10 +230,10 @@ func (f Done) apply(s *State) {
 		if f.Err != nil {
 			s.do(Suspend{a.Sweep, f.Err})
 		}
-		if sw := s.sweeps[a.Sweep]; sw != nil && f.Search != nil {
-			search := *f.Search
-			if sw.search = &search; search.Choosing {
-				s.do(Choose{Sweep: a.Sweep, Grid: search.Grid, Written: search.Written})
+		if sw := s.sweeps[a.Sweep]; sw != nil && f.Generations != nil {
+			now := *f.Generations
+			if sw.generations = &now; now.Choosing {
+				s.do(Choose{Sweep: a.Sweep, Grid: now.Grid, Written: now.Written})
 			}
 		}
 		s.written[a.Sweep], s.touched[a.Sweep] = true, true

@@ -77,7 +77,7 @@ func (s *State) confirmRest(sw *sweepState) (found bool) {
 func (s *State) nothingElse(sw *sweepState) bool {
 	_, active := sw.count()
 	runnable, _ := s.pending(sw)
-	return active+runnable == 0 && (sw.Unwritten == 0 || sw.search != nil)
+	return active+runnable == 0 && (sw.Unwritten == 0 || sw.generations != nil)
 }
 
 // class returns a class of a sweep, nil if it has no such one.

@@ -13,10 +13,10 @@ type sweepState struct {
 	sweep.Backlog
 	// explained is the latest explanation why it waits.
 	explained Explain
-	// search is set when it is known that its trials are written in generations; decision is what was chosen for the
-	// next one, if it was.
-	search   *Search
-	decision any
+	// generations is set when it is known that its trials are written in some; decision is what was chosen for the next
+	// one, if it was.
+	generations *Generations
+	decision    any
 	// held counts the pending trials of each class that must not be queued yet; it is empty if there are none.
 	// canaries are the first trials of classes that run.
 	held     []int64
@@ -132,7 +132,7 @@ func (sw *sweepState) withheld() (n int64) {
 // awaits returns how many trials must end before the next rows of a search are chosen, 0 for any other
 // sweep.
 func (sw *sweepState) awaits() (n int64) {
-	if sw.search == nil {
+	if sw.generations == nil {
 		return 0
 	}
 	for i := range sw.Classes {
@@ -145,7 +145,7 @@ func (sw *sweepState) awaits() (n int64) {
 // writable reports whether further rows of a sweep may be written. It bounds the rows that no
 // worker can run, to one page while there is no worker.
 func (s *State) writable(sw *sweepState) bool {
-	if sw.Unwritten == 0 || sw.free() == 0 || sw.search != nil && (sw.search.Choosing || sw.awaits() > 0) {
+	if sw.Unwritten == 0 || sw.free() == 0 || sw.generations != nil && (sw.generations.Choosing || sw.awaits() > 0) {
 		return false
 	}
 	most := s.options.Page

@@ -422,16 +422,16 @@ func (w *world) write(a Write) Fact {
 	b, most := w.sweeps[a.Sweep], w.state.options.Page
 	done := Done{Action: a}
 	if found := w.searches[a.Sweep]; found != nil {
-		done.Search = &Search{Generation: (w.next[a.Sweep] + found.batch - 1) / found.batch, Written: w.next[a.Sweep]}
+		done.Generations = &Generations{Generation: (w.next[a.Sweep] + found.batch - 1) / found.batch, Written: w.next[a.Sweep]}
 		if a.Decision != w.next[a.Sweep] {
-			done.Search.Choosing = w.unfinished(a.Sweep) == 0
+			done.Generations.Choosing = w.unfinished(a.Sweep) == 0
 			return done
 		}
 		if w.unfinished(a.Sweep) > 0 {
 			w.fail("a generation is written when all before it have ended", "sweep %s", a.Sweep)
 		}
 		most = found.batch
-		done.Search.Generation++
+		done.Generations.Generation++
 	}
 	for range min(b.Unwritten, most) {
 		w.add(a.Sweep, w.draw(len(w.classes[a.Sweep])), sweep.Pending)

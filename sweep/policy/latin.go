@@ -27,9 +27,8 @@ func (*Latin) kind() *Kind { return &latinKind }
 
 func (*Latin) arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error) {
 	n := uint64((spec.Cap-1)/replicatesOf(spec) + 1)
-	key := portable.Mix(uint64(spec.Random.Seed) + portable.Golden)
 	return grid.Draw(func(draw uint64, axis int) float64 {
-		own := portable.Mix(portable.Hash(spec.Axes[axis].Parameters[0].Name) ^ key)
+		own := seedOf(spec, axis)
 		place := portable.Share(portable.Mix(own + portable.Golden*(draw+1)))
 		share := (float64(permuted(draw, n, own)) + place) / float64(n)
 		return min(max(share, leastShare), 1-leastShare)

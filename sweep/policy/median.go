@@ -67,16 +67,7 @@ func (m *Median) open(spec *sweep.Spec, _ *sweep.Description, _ *sweep.Grid) (Po
 }
 
 // size is the number of trials of a generation, replicates included.
-func (m *Median) size(spec *sweep.Spec) int64 {
-	n := len(spec.Axes)
-	if n == 0 || spec.Random != nil && !spec.Random.Replicated {
-		return m.Batch
-	}
-	if last := spec.Axes[n-1]; len(last.Parameters) == 1 && last.Parameters[0].Name == sweep.SeedParameter {
-		return m.Batch * last.Len()
-	}
-	return m.Batch
-}
+func (m *Median) size(spec *sweep.Spec) int64 { return m.Batch * replicatesOf(spec) }
 
 // median is the policy with Median for generations of some size.
 type median struct {

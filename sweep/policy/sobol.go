@@ -42,10 +42,9 @@ func (*Sobol) arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := portable.Mix(uint64(spec.Random.Seed) + portable.Golden)
 	seeds, own := make([]uint64, len(spec.Axes)), make([]*directions, len(spec.Axes))
 	for k, i := range varying {
-		own[i], seeds[i] = &dimensions[k], portable.Mix(portable.Hash(axes[i].Parameters[0].Name)^key)
+		own[i], seeds[i] = &dimensions[k], seedOf(spec, i)
 	}
 	return grid.Draw(func(draw uint64, axis int) float64 {
 		if own[axis] == nil { // it has one value
@@ -53,6 +52,12 @@ func (*Sobol) arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error) {
 		}
 		return portable.Share(scramble(own[axis].at(draw), seeds[axis]) << (64 - sobolBits))
 	}), nil
+}
+
+// seedOf is the seed of the draws of an axis.
+func seedOf(spec *sweep.Spec, axis int) uint64 {
+	name := portable.Hash(spec.Axes[axis].Parameters[0].Name)
+	return portable.Mix(name ^ portable.Mix(uint64(spec.Random.Seed)+portable.Golden))
 }
 
 // drawn are the axes of a spec that are drawn.

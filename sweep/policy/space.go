@@ -42,11 +42,7 @@ const leastShare = 0x1p-53
 
 // newSpace returns the space of a search whose replicates, if any, are the last axis.
 func newSpace(spec *sweep.Spec, description *sweep.Description) *space {
-	s := &space{}
-	axes := spec.Axes
-	if spec.Random.Replicated {
-		axes = axes[:len(axes)-1]
-	}
+	s, axes := &space{}, drawn(spec)
 	conditions := map[string][]sweep.Match{}
 	for _, c := range spec.Conditions {
 		conditions[c.Parameter] = append(conditions[c.Parameter], c.When)
@@ -68,6 +64,19 @@ func newSpace(spec *sweep.Spec, description *sweep.Description) *space {
 	}
 	s.order()
 	return s
+}
+
+// replicatesOf is the number of trials of a point, which are next to each other: the last axis varies fastest.
+func replicatesOf(spec *sweep.Spec) int64 {
+	n := len(spec.Axes)
+	if n == 0 || spec.Random != nil && !spec.Random.Replicated {
+		return 1
+	}
+	last := &spec.Axes[n-1]
+	if spec.Random != nil || len(last.Parameters) == 1 && last.Parameters[0].Name == sweep.SeedParameter {
+		return last.Len()
+	}
+	return 1
 }
 
 // order sorts the conditional parameters. Their conditions form no circle, as NewGrid has checked.

@@ -94,14 +94,6 @@ func (b *Bayes) arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error)
 	return grid.Arrange(grid.Count(), min(known, grid.Count()), grid.At), nil
 }
 
-// replicatesOf is the number of trials of a point of a search that draws its points.
-func replicatesOf(spec *sweep.Spec) int64 {
-	if spec.Random.Replicated {
-		return spec.Axes[len(spec.Axes)-1].Len()
-	}
-	return 1
-}
-
 func (b *Bayes) open(spec *sweep.Spec, description *sweep.Description, grid *sweep.Grid) (Policy, error) {
 	t := &tpe{space: newSpace(spec, description), grid: grid, seed: uint64(spec.Random.Seed), batch: b.Batch,
 		objective: b.objective(spec, description), replicates: replicatesOf(spec)}
