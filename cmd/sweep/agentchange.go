@@ -29,6 +29,7 @@ func (a *agentTools) addChanges(server *mcp.Server) {
 		}))
 	addChanger(server, "retry", wire.Purpose("retry")+". With trials only those.",
 		changing(a, "retried", true, retryTrials))
+	addChanger(server, "annotate", wire.Purpose("annotate")+". What is left out stays as it is.", a.annotate)
 	addChanger(server, "pause", wire.Purpose("pause")+". Running ones continue to their results.",
 		a.changeState(false, target.Pause))
 	addChanger(server, "resume", wire.Purpose("resume")+".", a.changeState(true, target.Resume))
@@ -207,6 +208,23 @@ func changing(a *agentTools, done string, trains bool, do func(ctx context.Conte
 			return do(ctx, t, id, in.Trials)
 		})
 	}
+}
+
+type annotateRequest struct {
+	Sweep string   `json:"sweep" jsonschema:"id, beginning of an id, or name of the sweep"`
+	Trial *int64   `json:"trial,omitempty" jsonschema:"index of a trial; default: the sweep itself"`
+	Notes *string  `json:"notes,omitempty" jsonschema:"replaces the notes; an empty text removes them"`
+	Tags  []string `json:"tags,omitempty" jsonschema:"replaces the tags; an empty list removes them"`
+}
+
+func (a *agentTools) annotate(ctx context.Context, who string, in *annotateRequest) (*changeAnswer, error) {
+	edit := sweep.Edit{Index: in.Trial, Notes: in.Notes, Tags: in.Tags, By: a.asker(who)}
+	if err := edit.Check(); err != nil {
+		return nil, err
+	}
+	return a.changed(ctx, in.Sweep, "annotated", false, func(t target, id string) (int64, error) {
+		return 0, t.Annotate(ctx, id, edit)
+	})
 }
 
 type sweepChange struct {

@@ -40,7 +40,7 @@ Agents list sweeps, compare trials, read curves and logs, and query SQL. With --
 they use that cluster, otherwise the local database.
 
 By default nothing can be changed. With --allow-changes agents also submit, extend,
-cancel, pause, resume and retry sweeps. Without a cluster this command then trains the
+annotate, cancel, pause, resume and retry sweeps. Without a cluster this command then trains the
 trials itself, as "sweep run" does, while it runs; the next one resumes what is left.
 Sweep files of agents run programs only from --script-dir directories; the page "agents"
 of the documentation says what that prevents and what it does not.

@@ -47,6 +47,7 @@ func TestEveryTool(t *testing.T) {
 		{"submit", sent, object{"file": "{", "purpose": "none"}},
 		{"extend", own(object{"file": other, "purpose": "more"}),
 			object{"sweep": "nothing", "file": other, "purpose": "more"}},
+		{"annotate", own(object{"trial": 0, "notes": "odd", "tags": []string{}}), own(object{"tags": []string{"a,b"}})},
 		{"pause", own(nil), none},
 		{"resume", own(nil), none},
 		{"cancel", own(nil), none},
