@@ -147,8 +147,8 @@ Exit codes: those of the command.`,
 		newDiff(&s), newSQL(&s), newExport(&s), newReport(&s), newTrial(&s), newLogs(&s), newArtifacts(&s),
 		newComplete(&s), newUI(&s), newWatch(&s), newMCP(&s), newConfig(&s))
 	addGroup(root, "cluster", "Train on a cluster:", append(changeCommands(&s), newSubmit(&s), newExtend(&s),
-		newTell(&s), newAsk(&s), newNote(&s), newTag(&s), newCoordinator(&s), newWorker(&s), newWorkers(&s), newDrain(&s),
-		newMigrate(&s), newNATS(), newToken(&s))...)
+		newTell(&s), newAsk(&s), newNote(&s), newTag(&s), newCoordinator(&s), newWorker(&s), newWorkers(&s),
+		newDrain(&s), newMigrate(&s), newNATS(), newToken(&s))...)
 	addGroup(root, "write", "Write sweep files:", newExpand(&s), newSchema(&s), newTrainer(&s), newData(&s))
 	root.AddCommand(newVersion(), newManual())
 	finishCommand(root)
