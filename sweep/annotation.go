@@ -60,15 +60,20 @@ func (e *Edit) Check() error {
 			return err
 		}
 	}
-	if len(e.Tags) > MostTags {
-		return fmt.Errorf("%d tags; at most %d", len(e.Tags), MostTags)
+	return cmp.Or(CheckTags(e.Tags), CheckText("by", e.By, false), checkLength("by", e.By))
+}
+
+// CheckTags returns an error for tags that a store cannot keep.
+func CheckTags(tags []string) error {
+	if len(tags) > MostTags {
+		return fmt.Errorf("%d tags; at most %d", len(tags), MostTags)
 	}
-	for _, tag := range e.Tags {
+	for _, tag := range tags {
 		if err := checkTag(tag); err != nil {
 			return err
 		}
 	}
-	return cmp.Or(CheckText("by", e.By, false), checkLength("by", e.By))
+	return nil
 }
 
 // checkNotes returns an error for notes with control characters, which a terminal would obey, but line breaks and tabs.

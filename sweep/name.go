@@ -63,6 +63,9 @@ func (s *Spec) CheckNames() error {
 		CheckName("pool", s.Pool), CheckText("description", s.Description, true)); err != nil {
 		return err
 	}
+	if err := CheckTags(s.Tags); err != nil {
+		return err
+	}
 	for _, axis := range s.Axes {
 		for _, p := range axis.Parameters {
 			if err := CheckName("parameter", p.Name); err != nil {

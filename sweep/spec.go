@@ -14,6 +14,8 @@ type Spec struct {
 	// Name is shown in tables and lists; it need not be unique.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
+	// Tags are those that the sweep has at first.
+	Tags []string `json:"tags,omitempty"`
 	// Trainer is the program that trains; DefaultTrainer if the file names none.
 	Trainer string `json:"trainer"`
 	// Pool is the kind of worker that the trials need; DefaultPool if the file names none.

@@ -29,11 +29,11 @@ func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Su
 		spec := &submission.Spec
 		made := t.one([]any{&number},
 			`INSERT INTO sweeps (sweep_id, name, trainer, pool, priority, state, created_at, updated_at, asked_by,
-				purpose, notes, keep)
-			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6, $7, $8, $9, $10)
+				purpose, notes, keep, tags)
+			VALUES ($1, $2, $3, $4, $5, 'active', $6, $6, $7, $8, $9, $10, $11)
 			ON CONFLICT (sweep_id) DO NOTHING RETURNING sweep_no`,
 			id, spec.Name, spec.Trainer, spec.Pool, spec.Priority, t.now, submission.AskedBy,
-			submission.Purpose, spec.Description, t.encodeKeep(spec.Keep))
+			submission.Purpose, spec.Description, t.encodeKeep(spec.Keep), joinTags(spec.Tags))
 		if !made {
 			t.sameSweep(id, submission, points)
 			t.answer(submission.Key, t.number(id), 0)

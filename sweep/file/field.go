@@ -31,6 +31,13 @@ func plainFields(spec *sweep.Spec) []field {
 		{"description", textSchema("Free text, shown with the sweep."), func(d *decoder, e entry, path string) {
 			spec.Description, _ = d.text(e.value, path)
 		}},
+		{"tags", documented(oneOrMore(object{"type": "string"}), "The sweep's first tags; sweep tag changes them."),
+			func(d *decoder, e entry, path string) {
+				spec.Tags, _, _ = d.texts(e.value, path)
+				if err := sweep.CheckTags(spec.Tags); err != nil {
+					d.failCause(at(e.value), path, err)
+				}
+			}},
 		{"pool", tokenSchema(sweep.DefaultPool, "The pool of workers that runs the trials."),
 			func(d *decoder, e entry, path string) { d.plainToken(path, &spec.Pool) }},
 		wholeField("priority", &spec.Priority, math.MinInt32, math.MaxInt32, 0,

@@ -47,6 +47,14 @@ func testAnnotations(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	})
 
+	t.Run("TagsOfFile", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		s := submission("tagged")
+		s.Spec.Tags = []string{"paper", "baseline"}
+		f.makeSweep("tagged", s, 1)
+		want(f, f.sweep("tagged").Annotation, s.Spec.Description, "", "baseline", "paper")
+	})
+
 	t.Run("Trials", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 4, 3)
