@@ -71,7 +71,7 @@ $(web_tools): coordinator/web/package-lock.json
 
 # The checked-in assembly is what the generator writes.
 check-generated:
-	cd model/kernel/gen && $(GO) vet . && $(GO) test .
+	cd model/kernel/gen && $(GO) test -vet=all .
 
 generate:
 	$(GO) generate ./model/kernel ./worker/trainer/...
