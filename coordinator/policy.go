@@ -158,7 +158,7 @@ func (s *scheduler) ended(ctx context.Context, id string, first, n int64,
 	return trials, ended, err
 }
 
-// compare decides which trials of a sweep that run are stopped.
+// compare decides which trials of a sweep that run are stopped. All its grids have the same rule.
 func (s *scheduler) compare(ctx context.Context, a *activeSweep, id string, d *decision) (decided bool, err error) {
 	defer sweep.Catch(&err)
 	var record *sweep.SweepRecord
@@ -167,27 +167,19 @@ func (s *scheduler) compare(ctx context.Context, a *activeSweep, id string, d *d
 	} else if record, err = s.store.Sweep(ctx, id); err != nil {
 		return false, fmt.Errorf("reading sweep %s: %w", id, err)
 	}
-	var rule policy.Policy
-	for i := range record.Grids {
-		policies, err := policy.Watching(&record.Grids[i].Submission)
-		if err != nil {
-			return false, &expansionError{err}
-		}
-		for _, p := range policies {
-			if len(p.Wants().Bands) > 0 {
-				rule = p // of several grids the last one
-			}
-		}
+	policies, err := policy.Watching(&record.Grids[len(record.Grids)-1].Submission)
+	if err != nil {
+		return false, &expansionError{err}
 	}
-	if rule == nil {
+	if len(policies) == 0 || len(policies[0].Wants().Bands) == 0 {
 		return false, nil
 	}
 	var seen policy.Observations
-	wants := rule.Wants()
-	if seen.Observed, err = s.store.Observations(ctx, id, wants.Metric, true, 0, math.MaxInt64); err != nil {
+	metric := policies[0].Wants().Metric
+	if seen.Observed, err = s.store.Observations(ctx, id, metric, true, 0, math.MaxInt64); err != nil {
 		return false, err
 	}
-	step, err := rule.Step(ctx, seen)
+	step, err := policies[0].Step(ctx, seen)
 	d.stops = step.Stops
 	return len(d.stops) > 0, stuck(ctx, err)
 }

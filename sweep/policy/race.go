@@ -29,6 +29,7 @@ var raceKind = Kind{
 // that can no longer be the best of their group by By have no further replicates: these trials are skipped.
 // The seed is then the first axis.
 type Race struct {
+	defaults
 	// By is the metric by which points are compared, Select's by default, and Goal Minimize or Maximize.
 	By   string `json:"by,omitempty"`
 	Goal string `json:"goal,omitempty"`
@@ -45,8 +46,6 @@ const (
 )
 
 func (*Race) kind() *Kind { return &raceKind }
-
-func (*Race) varies() string { return "" }
 
 func (r *Race) read(values map[string]any, file *File) error {
 	set(&r.By, values["by"])
