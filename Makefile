@@ -3,7 +3,9 @@
 # make chaos  every promise of survival, in all ways and many times: an hour
 # make chaos-cluster  a whole cluster whose parts fail at random; SEEDS=1-200 runs so many
 # make lint   vet, golangci-lint, generated code up to date
+# make check  what is quick and needs neither root, Postgres nor a browser: for every change
 # make lint-web  the dashboard's modules: format, rules, types
+# make test-web  the unit tests of the dashboard's modules, by Node.js
 # make docs   man pages and shell completions of all commands, in bin/docs
 # make bench  the table of kernel and training-step speeds
 # make compare BASE=COMMIT  old and new in turn: is the program slower than it was?
@@ -12,7 +14,7 @@
 GOLANGCI_VERSION ?= v2.15.0
 GO ?= go
 
-.PHONY: build test race chaos chaos-cluster lint lint-web web-tools generate check-generated docs bench compare clean vendor-web
+.PHONY: build check test test-web race chaos chaos-cluster lint lint-web web-tools generate check-generated docs bench compare clean vendor-web
 
 build:
 	$(GO) build -o bin/sweep ./cmd/sweep
@@ -20,6 +22,16 @@ build:
 test:
 	./.ci/install
 	$(GO) test -timeout 60m -parallel 4 ./...
+
+# Packages whose tests take long, or start Postgres, a broker or a browser, are left out, and tests are short.
+slow = sweep/cmd/sweep sweep/coordinator sweep/coordinator/lead sweep/coordinator/store sweep/coordinator/store/postgres \
+  sweep/coordinator/web sweep/deploy/chaos sweep/examples sweep/local sweep/model sweep/model/kernel sweep/model/layer sweep/sweep/wire sweep/worker sweep/worker/trainer
+check:
+	@unformatted=$$(gofmt -l cmd coordinator deploy docs examples local migrations model sweep worker) && \
+	  { [ -z "$$unformatted" ] || { echo "not as gofmt has it: $$unformatted"; exit 1; }; }
+	$(GO) test -short $$($(GO) list ./... | grep -vx $(addprefix -e ,$(slow)))
+	$(GO) test -run 'TestWords|TestBounds|TestLayers|TestCommandFiles|TestPolicyName|TestChangeCosts|TestContributing' ./cmd/sweep
+	@if command -v node >/dev/null; then $(MAKE) test-web; else echo "left out: the dashboard's unit tests need Node.js"; fi
 
 # SQLite is C translated to Go. Its memory lies outside Go's heap, where the race
 # detector does not look: instrumented it takes eight times as long, and nothing can be
@@ -63,6 +75,9 @@ lint:
 web_tools = coordinator/web/node_modules/.package-lock.json
 lint-web: $(web_tools)
 	npm --prefix coordinator/web run --silent lint
+
+test-web:
+	cd coordinator/web && node --test --test-reporter dot unit
 
 web-tools: $(web_tools)
 $(web_tools): coordinator/web/package-lock.json

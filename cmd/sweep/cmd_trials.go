@@ -79,8 +79,8 @@ Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, such as lr=0.01")
-	f.StringSliceVar(&options.states, "state", nil, "only these states: pending, queued, running, completed, diverged, "+
-		"failed, cancelled, stopped, skipped")
+	f.StringSliceVar(&options.states, "state", nil, "only these states: pending, queued, running, completed, "+
+		"diverged, failed, cancelled, stopped, skipped")
 	f.StringVar(&options.sort, "sort", "index", "parameter, metric or column to sort by")
 	f.BoolVar(&options.descending, "descending", false, "largest first (default: the best first)")
 	f.BoolVar(&options.best, "best", false, "show only the best trial of each group, by the sweep file's select")

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -53,6 +54,53 @@ func TestChangeCosts(t *testing.T) {
 		"metric, which is a fact of a result", "MCP tool", "flag"} {
 		if !counted[change] {
 			t.Errorf("ARCHITECTURE.md names no commit of a further %s", change)
+		}
+	}
+}
+
+// TestContributing checks that what CONTRIBUTING.md tells to run is there: tests, targets of make, files.
+func TestContributing(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.ReplaceAll(string(text), `\|`, "|")
+	run := regexp.MustCompile("go test (?:-\\S+ )*((?:\\./\\S+ ?)+)(?:\n?-run '?([^' `\n]+))?")
+	for _, line := range run.FindAllStringSubmatch(page, -1) {
+		var tests strings.Builder
+		for pattern := range strings.FieldsSeq(strings.ReplaceAll(line[1], "`", "")) {
+			folder := filepath.Join("../..", strings.TrimSuffix(pattern, "/..."))
+			files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+			if err != nil || len(files) == 0 && !strings.HasSuffix(pattern, "/...") {
+				t.Errorf("%s: there are no tests in %s", line[0], pattern)
+			}
+			for _, file := range files {
+				content, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tests.Write(content)
+			}
+		}
+		name, _, _ := strings.Cut(line[2], "/")
+		if name != "" && name != "^$" && !regexp.MustCompile(`(?m)^func Test\w*(`+strings.TrimPrefix(name, "Test")+`)`).
+			MatchString(tests.String()) {
+			t.Errorf("%s: there is no such test", line[0])
+		}
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range regexp.MustCompile("(?m)(?:^    |`)make ([a-z-]+)").FindAllStringSubmatch(page, -1) {
+		if !regexp.MustCompile(`(?m)^` + target[1] + `:`).Match(makefile) {
+			t.Errorf("make %s: there is no such target", target[1])
+		}
+	}
+	for _, file := range regexp.MustCompile("`([a-z]+/[\\w/.-]*\\.(?:go|md|sh|conf|yaml|sql|ts))`").FindAllStringSubmatch(page, -1) {
+		if _, err := os.Stat("../../" + file[1]); err != nil && !strings.Contains(file[1], "NAME") {
+			t.Errorf("%s: there is no such file", file[1])
 		}
 	}
 }

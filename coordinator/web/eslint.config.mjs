@@ -25,6 +25,7 @@ export default [
       "import-x/no-self-import": "error",
     },
   },
+  { files: ["unit/*.mjs"], languageOptions: { globals: globals.node } },
   ...Object.entries(layers).map(([folder, above]) => ({
     files: [`assets/${folder}/*.mjs`],
     rules: {
