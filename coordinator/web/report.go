@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,19 @@ import (
 //go:embed report.html
 var reportText string
 
-var reportTemplate = template.Must(template.New("report").Parse(reportText))
+//go:embed assets/style.css
+var style string
+
+var reportTemplate = template.Must(template.New("report").Parse(
+	strings.Replace(reportText, "/* colours of the dashboard */", lightColours(), 1)))
+
+// lightColours are the colours of the dashboard on light ground, which the first rule of its style sheet has.
+func lightColours() string {
+	rule, _, _ := strings.Cut(style, "}")
+	return strings.Join(slices.DeleteFunc(strings.SplitAfter(rule, "\n"), func(line string) bool {
+		return !strings.HasPrefix(line, "  --")
+	}), "")
+}
 
 // mostReported is how many of the best settings a report has.
 const mostReported = 10

@@ -51,6 +51,11 @@ func TestReport(t *testing.T) {
 			t.Errorf("the report asks for %s", found[0])
 		}
 	}
+	colours, rules, _ := strings.Cut(text, "font:")
+	rules, _, _ = strings.Cut(rules, "</style>")
+	if own := regexp.MustCompile(`#[0-9a-f]{6}`).FindString(rules); own != "" || !strings.Contains(colours, "--bad: #a63a00;") {
+		t.Errorf("the report has a colour of its own, %s, or none of the dashboard's", own)
+	}
 	empty := get(id)
 	if strings.Contains(empty, "<script") || strings.Contains(empty, "<b>") ||
 		!strings.Contains(empty, "No trial has completed") || !strings.Contains(empty, "alert(1)") {

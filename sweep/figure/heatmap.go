@@ -3,6 +3,7 @@ package figure
 import (
 	"cmp"
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"sweep/sweep"
 	"sweep/sweep/statistics"
 )
 
@@ -50,11 +52,11 @@ func (d *data) heatmap(f *Figure, o Options) error {
 		all = append(all, means[at])
 	}
 	low, high := extent(all)
-	plot := &heatmapPlot{x: x, y: y, columns: columns, rows: rows, means: means, all: all,
+	plot := &heatmapPlot{x: x, y: y, goal: d.goal(metric), columns: columns, rows: rows, means: means, all: all,
 		extent: scale{low: low, high: high, log: o.LogY && low > 0}}
 	f.draw = plot.draw
-	f.note("%s, mean of %s a cell; the %s is the best.", d.metricLabel(metric), trialsText(fewest, most),
-		goalWord(d.goal(metric)))
+	f.note("%s, mean of %s a cell; brighter is better: the %s is the best.", d.metricLabel(metric),
+		trialsText(fewest, most), goalWord(plot.goal))
 	if len(means) < len(columns)*len(rows) {
 		f.note("A stroke: no trial there.")
 	}
@@ -89,7 +91,7 @@ type cell struct{ column, row int }
 
 // heatmapPlot is what a heat map is drawn from.
 type heatmapPlot struct {
-	x, y          string
+	x, y, goal    string
 	columns, rows []string
 	means         map[cell]float64
 	// extent is from the smallest to the largest of all means.
@@ -103,6 +105,14 @@ func (p *heatmapPlot) share(v float64) float64 {
 		return 0.5
 	}
 	return unit(p.extent, v)
+}
+
+// shade is the colour of a share: brighter is better, as in the dashboard.
+func (p *heatmapPlot) shade(share float64) color.NRGBA {
+	if p.goal != sweep.Maximize {
+		share = 1 - share
+	}
+	return viridis(share)
 }
 
 func (p *heatmapPlot) draw(c draw.Canvas) {
@@ -137,7 +147,7 @@ func (p *heatmapPlot) draw(c draw.Canvas) {
 	write(c, title, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: c.Min.Y}, words(p.x))
 	title.Rotation, title.YAlign = math.Pi/2, text.YTop
 	write(c, title, vg.Point{X: c.Min.X, Y: (area.Min.Y + area.Max.Y) / 2}, words(p.y))
-	scaleBar(c, draw.Crop(area, area.Max.X-area.Min.X+10, 18, 0, 0), newScale("", p.all, p.extent.log), p.share)
+	p.scaleBar(c, draw.Crop(area, area.Max.X-area.Min.X+10, 18, 0, 0))
 }
 
 func (p *heatmapPlot) drawCells(c, area draw.Canvas, width, height vg.Length) {
@@ -151,7 +161,7 @@ func (p *heatmapPlot) drawCells(c, area draw.Canvas, width, height vg.Length) {
 					corner.Y+height*0.7)
 				continue
 			}
-			fill := viridis(p.share(mean))
+			fill := p.shade(p.share(mean))
 			// Each cell reaches a little under the next, so that no seam shows.
 			right, top := min(corner.X+width+0.4, area.Max.X), min(corner.Y+height+0.4, area.Max.Y)
 			c.FillPolygon(fill, []vg.Point{corner, {X: right, Y: corner.Y}, {X: right, Y: top},
@@ -190,19 +200,20 @@ func valuesOf(trials []trial, name string) []string {
 }
 
 // scaleBar draws which colour stands for which value.
-func scaleBar(c, area draw.Canvas, s scale, share func(float64) float64) {
+func (p *heatmapPlot) scaleBar(c, area draw.Canvas) {
 	const width, pieces = 8, 64
 	height := (area.Max.Y - area.Min.Y) / pieces
 	for i := range pieces {
 		y := area.Min.Y + vg.Length(i)*height
 		// Each piece reaches into the next one, so that no seam shows.
 		top := min(y+1.5*height, area.Max.Y)
-		c.FillPolygon(viridis((float64(i)+0.5)/pieces), []vg.Point{{X: area.Min.X, Y: y}, {X: area.Min.X + width, Y: y},
+		c.FillPolygon(p.shade((float64(i)+0.5)/pieces), []vg.Point{{X: area.Min.X, Y: y}, {X: area.Min.X + width, Y: y},
 			{X: area.Min.X + width, Y: top}, {X: area.Min.X, Y: top}})
 	}
 	small := letters(tickSize, ink, text.XLeft, text.YCenter)
+	s := newScale("", p.all, p.extent.log)
 	for _, t := range s.Ticks(s.low, s.high) {
-		at := share(t.Value)
+		at := p.share(t.Value)
 		if t.Label == "" || at < -1e-9 || at > 1+1e-9 {
 			continue
 		}

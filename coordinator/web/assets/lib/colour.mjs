@@ -68,11 +68,11 @@ export function rgba(hex, alpha) {
   return `rgba(${[...channels, alpha].join()})`;
 }
 
-// A short form of Matplotlib's viridis: even to the eye, in grey as well.
+// Viridis by Smith and van der Walt at every eighth, as in figures: even to the eye, in grey as well.
 // prettier-ignore
 const viridis = [
-  [68, 1, 84], [72, 40, 120], [62, 74, 137], [49, 104, 142], [38, 130, 142],
-  [31, 158, 137], [53, 183, 121], [109, 205, 89], [180, 222, 44], [253, 231, 37],
+  [68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140],
+  [40, 174, 128], [94, 201, 98], [173, 220, 48], [253, 231, 37],
 ];
 
 /**
