@@ -78,7 +78,7 @@ type Facts struct {
 	InputSize int `json:"-"`
 }
 
-// group has the trials of one group by grid point.
+// group has the trials of one group, or of a cell of a Layout, by grid point.
 type group struct {
 	choice sweep.Select
 	points map[string]*gridPoint
@@ -107,10 +107,40 @@ type outcome struct {
 	seed       string
 	diverged   bool
 	score      float64
-	loss       float64
-	testLoss   float64
-	accuracy   float64
+	metrics    []float64 // in an order of the table
 	parameters int64
+}
+
+// The metrics of a Collection.
+const (
+	loss = iota
+	testLoss
+	accuracy
+)
+
+var collected = []string{loss: "validation_loss", testLoss: "test_loss", accuracy: "test_accuracy"}
+
+// outcomeOf returns a trial's outcome; false if it is not compared.
+func outcomeOf(t *sweep.TrialRecord, choice sweep.Select, description *sweep.Description,
+	metrics []string) (o outcome, compared bool) {
+	o = outcome{id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
+		score: choice.Diverged(description), parameters: t.Result.ParameterCount}
+	if !o.diverged {
+		if o.score, compared = t.Result.Summary[choice.By]; !compared && choice.By != "" {
+			return o, false
+		}
+	}
+	for _, name := range metrics {
+		value, known := t.Result.Summary[name]
+		switch {
+		case o.diverged:
+			value = description.Diverged(name, t.Parameters)
+		case !known:
+			value = math.NaN()
+		}
+		o.metrics = append(o.metrics, value)
+	}
+	return o, true
 }
 
 // NewCollection returns an empty collection of trials of a trainer that are compared by choice: by
@@ -141,20 +171,9 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 		c.sets[name] = set
 	}
 	set.add(t.Result)
-	o := outcome{
-		id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
-		score: c.choice.Diverged(c.description), loss: c.description.Diverged("validation_loss", t.Parameters),
-		testLoss:   c.description.Diverged("test_loss", t.Parameters),
-		accuracy:   c.description.Diverged("test_accuracy", t.Parameters),
-		parameters: t.Result.ParameterCount,
-	}
-	if !o.diverged {
-		score, compared := t.Result.Summary[c.choice.By]
-		if !compared {
-			return nil
-		}
-		o.score, o.loss = score, reported(t.Result, "validation_loss")
-		o.testLoss, o.accuracy = reported(t.Result, "test_loss"), reported(t.Result, "test_accuracy")
+	o, compared := outcomeOf(t, c.choice, c.description, collected)
+	if !compared {
+		return nil
 	}
 	p, err := c.point(t.Parameters, set, model)
 	if err != nil {
@@ -163,21 +182,15 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	if baseline, measured := t.Result.Summary["baseline_loss"]; measured {
 		p.baseline = baseline
 	}
-	// The same trial of another sweep counts once.
-	if i := slices.IndexFunc(p.trials, func(other outcome) bool { return other.seed == o.seed }); i >= 0 {
-		p.trials[i] = o
-	} else {
-		p.trials = append(p.trials, o)
-	}
+	p.add(o)
 	return nil
 }
 
-// reported is a metric of a result's summary, NaN if it is not there.
-func reported(result *sweep.Result, metric string) float64 {
-	if value, ok := result.Summary[metric]; ok {
-		return value
+// add adds a trial. The same one of another sweep counts once.
+func (p *gridPoint) add(o outcome) {
+	if !slices.ContainsFunc(p.trials, func(other outcome) bool { return other.seed == o.seed }) {
+		p.trials = append(p.trials, o)
 	}
-	return math.NaN()
 }
 
 // point returns the grid point of a trial's parameters.
@@ -194,18 +207,31 @@ func (c *Collection) point(parameters sweep.Parameters, set *Set, model string) 
 	if err != nil {
 		return nil, err
 	}
-	key, err := point.Canonical()
+	g := c.groups[string(groupKey)]
+	if g == nil {
+		g = newGroup(c.choice)
+		c.groups[string(groupKey)] = g
+	}
+	p, err := g.point(point)
+	if err == nil {
+		p.set, p.model = set, model
+	}
+	return p, err
+}
+
+func newGroup(choice sweep.Select) *group {
+	return &group{choice: choice, points: map[string]*gridPoint{}}
+}
+
+// point returns the grid point with some parameters.
+func (g *group) point(parameters sweep.Parameters) (*gridPoint, error) {
+	key, err := parameters.Canonical()
 	if err != nil {
 		return nil, err
 	}
-	g := c.groups[string(groupKey)]
-	if g == nil {
-		g = &group{choice: c.choice, points: map[string]*gridPoint{}}
-		c.groups[string(groupKey)] = g
-	}
 	p := g.points[string(key)]
 	if p == nil {
-		p = &gridPoint{set: set, model: model, parameters: point, key: sweep.PointKey(members(key))}
+		p = &gridPoint{parameters: parameters, key: sweep.PointKey(members(key))}
 		g.points[string(key)] = p
 		g.order = append(g.order, p)
 	}
@@ -265,26 +291,23 @@ func (g *group) figure(by Selection) (figure Figure, best *gridPoint) {
 	if by == Single {
 		return g.single()
 	}
-	ranked := g.ranked()
+	ranked := g.ranked(g.order)
 	if len(ranked) == 0 || by.Ensemble() > 0 && g.vote == nil {
 		return figure, nil
 	}
 	best = ranked[0].gridPoint
 	trials := best.bySeed()
-	moments := func(value func(o *outcome) float64) (mean, deviation float64) {
-		var m statistics.Moments
-		for _, o := range trials {
-			m.Add(value(o))
-		}
+	moments := func(metric int) (mean, deviation float64) {
+		m := momentsOf(trials, metric)
 		if m.N == 0 {
 			return math.NaN(), math.NaN()
 		}
 		return m.Mean, m.SD()
 	}
 	figure = Figure{Replicates: len(trials), Count: trials[0].parameters, Parameters: best.parameters}
-	figure.Loss, _ = moments(func(o *outcome) float64 { return o.loss })
-	figure.Accuracy, figure.Deviation = moments(func(o *outcome) float64 { return o.accuracy })
-	figure.TestLoss, figure.TestLossDeviation = moments(func(o *outcome) float64 { return o.testLoss })
+	figure.Loss, _ = moments(loss)
+	figure.Accuracy, figure.Deviation = moments(accuracy)
+	figure.TestLoss, figure.TestLossDeviation = moments(testLoss)
 	last := 1
 	if v := g.vote; by.Ensemble() > 0 {
 		figure.Accuracy, figure.TestLoss, figure.Loss = v.accuracy, v.testLoss, v.loss
@@ -298,6 +321,14 @@ func (g *group) figure(by Selection) (figure Figure, best *gridPoint) {
 		}
 	}
 	return figure, best
+}
+
+// momentsOf are those of a metric.
+func momentsOf(trials []*outcome, metric int) (m statistics.Moments) {
+	for _, o := range trials {
+		m.Add(o.metrics[metric])
+	}
+	return m
 }
 
 // single takes the one best trial.
@@ -326,9 +357,9 @@ func (g *group) single() (figure Figure, best *gridPoint) {
 		return figure, nil
 	}
 	return Figure{
-		Accuracy: trial.accuracy, Deviation: math.NaN(), Replicates: 1, Loss: trial.loss, Count: trial.parameters,
-		Parameters: best.parameters,
-		TestLoss:   trial.testLoss, TestLossDeviation: math.NaN(), Ties: figure.Ties,
+		Accuracy: trial.metrics[accuracy], Deviation: math.NaN(), Replicates: 1, Loss: trial.metrics[loss],
+		Count: trial.parameters, Parameters: best.parameters, TestLoss: trial.metrics[testLoss],
+		TestLossDeviation: math.NaN(), Ties: figure.Ties,
 	}, best
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -55,9 +56,10 @@ func (s Selection) Ensemble() int {
 func (c *Collection) Vote(by Selection, wanted func(set string) bool,
 	load func(id sweep.TrialID) ([]byte, error)) error {
 	classes := false
-	for _, g := range c.groups {
+	for _, key := range slices.Sorted(maps.Keys(c.groups)) { // the first error is always the same
+		g := c.groups[key]
 		g.vote = nil
-		ranked := g.ranked()
+		ranked := g.ranked(g.order)
 		if len(ranked) == 0 || !wanted(ranked[0].set.Name) || !ranked[0].votes() {
 			continue
 		}
@@ -239,15 +241,15 @@ type rankedPoint struct {
 	score float64
 }
 
-// ranked returns the grid points with all replicates, the best mean metric first. Points that tie
+// ranked returns those of some grid points that have the most replicates, the best mean metric first. Points that tie
 // are in the order of their keys.
-func (g *group) ranked() []rankedPoint {
+func (g *group) ranked(points []*gridPoint) []rankedPoint {
 	fullest := 0
-	for _, p := range g.order {
+	for _, p := range points {
 		fullest = max(fullest, len(p.trials))
 	}
 	var list []rankedPoint
-	for _, p := range g.order {
+	for _, p := range points {
 		if len(p.trials) < fullest {
 			continue
 		}
@@ -269,13 +271,19 @@ func (g *group) ranked() []rankedPoint {
 	return list
 }
 
-// bySeed returns the replicates in the order of seeds: sums must not depend on the order of
-// arrival.
-func (p *gridPoint) bySeed() []*outcome {
+// replicates are the trials in the order of their arrival.
+func (p *gridPoint) replicates() []*outcome {
 	trials := make([]*outcome, len(p.trials))
 	for i := range p.trials {
 		trials[i] = &p.trials[i]
 	}
+	return trials
+}
+
+// bySeed returns the replicates in the order of seeds: sums must not depend on the order of
+// arrival.
+func (p *gridPoint) bySeed() []*outcome {
+	trials := p.replicates()
 	slices.SortFunc(trials, func(a, b *outcome) int { return cmp.Compare(a.seed, b.seed) })
 	return trials
 }

@@ -60,7 +60,7 @@ func (c *LayoutColumn) measured() bool { return c.Metric != "" || c.Parameter !=
 type measure struct {
 	value, deviation     any // numbers, nil if nothing was measured or all trials diverged
 	replicates, diverged int
-	point                *layoutPoint
+	point                *gridPoint
 }
 
 // dataColumns are those of a Layout's table for programs: a row a measured cell.
@@ -73,7 +73,7 @@ func (m *measure) row(row, column, published string) ([]any, error) {
 		return []any{row, column, nil, nil, 0, 0, nil, published, nil}, nil
 	}
 	point, err := m.point.parameters.Canonical()
-	return []any{row, column, m.value, m.deviation, m.replicates, m.diverged, m.point.count, published,
+	return []any{row, column, m.value, m.deviation, m.replicates, m.diverged, m.point.count(), published,
 		string(point)}, err
 }
 
@@ -83,32 +83,18 @@ type Board struct {
 	choice      sweep.Select
 	description *sweep.Description
 	// cells are those of rows by column.
-	cells   [][]*layoutCell
+	cells   [][]*group
 	metrics []string
 	any     bool
-}
-
-// layoutCell has the grid points that match a row and a column.
-type layoutCell struct{ points map[string]*layoutPoint }
-
-// layoutPoint has what its replicates sum up to.
-type layoutPoint struct {
-	parameters sweep.Parameters
-	key        int64
-	seeds      map[string]bool
-	diverged   int
-	count      int64
-	score      statistics.Moments
-	metrics    map[string]*statistics.Moments
 }
 
 // NewBoard returns an empty board for trials that are compared by choice.
 func NewBoard(layout *Layout, choice sweep.Select, description *sweep.Description) *Board {
 	b := &Board{layout: layout, choice: choice, description: description}
 	for range layout.Rows {
-		cells := make([]*layoutCell, len(layout.Columns))
+		cells := make([]*group, len(layout.Columns))
 		for i := range cells {
-			cells[i] = &layoutCell{map[string]*layoutPoint{}}
+			cells[i] = newGroup(choice)
 		}
 		b.cells = append(b.cells, cells)
 	}
@@ -125,12 +111,12 @@ func (b *Board) Add(t *sweep.TrialRecord) error {
 	if t.State != sweep.Completed || t.Result == nil {
 		return nil
 	}
-	score, compared := t.Result.Summary[b.choice.By]
-	if t.Result.Diverged {
-		score = b.choice.Diverged(b.description)
-	} else if !compared && b.choice.By != "" {
+	o, compared := outcomeOf(t, b.choice, b.description, b.metrics)
+	if !compared {
 		return nil
 	}
+	parameters := t.Parameters.Clone()
+	delete(parameters, sweep.SeedParameter)
 	for i := range b.layout.Rows {
 		if !matches(t.Parameters, b.layout.Rows[i].Where) {
 			continue
@@ -140,9 +126,11 @@ func (b *Board) Add(t *sweep.TrialRecord) error {
 			if !column.measured() || !matches(t.Parameters, column.Where) {
 				continue
 			}
-			if err := b.cells[i][j].add(t, score, b); err != nil {
+			p, err := b.cells[i][j].point(parameters)
+			if err != nil {
 				return fmt.Errorf("trial %s: %w", t.TrialID, err)
 			}
+			p.add(o)
 			b.any = true
 		}
 	}
@@ -162,77 +150,6 @@ func matches(parameters sweep.Parameters, where map[string]any) bool {
 		}
 	}
 	return true
-}
-
-// add adds a trial to its grid point. The same trial of another sweep counts once.
-func (c *layoutCell) add(t *sweep.TrialRecord, score float64, b *Board) error {
-	parameters := t.Parameters.Clone()
-	seed := fmt.Sprint(parameters[sweep.SeedParameter])
-	delete(parameters, sweep.SeedParameter)
-	key, err := parameters.Canonical()
-	if err != nil {
-		return err
-	}
-	p := c.points[string(key)]
-	if p == nil {
-		p = &layoutPoint{parameters: parameters, key: sweep.PointKey(members(key)), seeds: map[string]bool{},
-			metrics: map[string]*statistics.Moments{}}
-		for _, name := range b.metrics {
-			p.metrics[name] = &statistics.Moments{}
-		}
-		c.points[string(key)] = p
-	}
-	if p.seeds[seed] {
-		return nil
-	}
-	p.seeds[seed] = true
-	p.count = t.Result.ParameterCount
-	p.score.Add(score)
-	if t.Result.Diverged {
-		p.diverged++
-	}
-	for name, m := range p.metrics {
-		value, has := t.Result.Summary[name]
-		if t.Result.Diverged {
-			value = b.description.Diverged(name, t.Parameters)
-			has = !math.IsNaN(value)
-		}
-		if has {
-			m.Add(value)
-		}
-	}
-	return nil
-}
-
-// best is the best of some grid points with the most replicates, nil without any.
-func (b *Board) best(points []*layoutPoint) *layoutPoint {
-	fullest := 0
-	for _, p := range points {
-		fullest = max(fullest, len(p.seeds))
-	}
-	points = slices.DeleteFunc(points, func(p *layoutPoint) bool { return len(p.seeds) < fullest })
-	if len(points) == 0 {
-		return nil
-	}
-	return slices.MinFunc(points, func(x, y *layoutPoint) int {
-		switch {
-		case b.choice.BetterMean(x.score.Mean, y.score.Mean):
-			return -1
-		case b.choice.BetterMean(y.score.Mean, x.score.Mean):
-			return 1
-		}
-		return cmp.Compare(x.key, y.key)
-	})
-}
-
-// all lists a cell's grid points in the order of their keys.
-func (c *layoutCell) all() []*layoutPoint {
-	list := make([]*layoutPoint, 0, len(c.points))
-	for _, p := range c.points {
-		list = append(list, p)
-	}
-	slices.SortFunc(list, func(x, y *layoutPoint) int { return cmp.Compare(x.key, y.key) })
-	return list
 }
 
 // Table lays out the table, nil if no trial belongs in it.
@@ -309,26 +226,27 @@ type cellResult struct {
 // result is the measured cell of a row and column.
 func (b *Board) result(i, j int) cellResult {
 	c := &b.layout.Columns[j]
-	points := b.cells[i][j].all()
+	cell := b.cells[i][j]
 	if c.Largest != "" {
-		return b.largest(c, points)
+		return b.largest(c, cell)
 	}
-	p := b.best(points)
-	if !c.measured() || p == nil {
+	ranked := cell.ranked(cell.order)
+	if !c.measured() || len(ranked) == 0 {
 		return cellResult{compared: math.NaN()}
 	}
+	p := ranked[0].gridPoint
 	r := cellResult{compared: math.NaN(), measure: p.measure()}
 	switch {
 	case c.Count:
-		r.Text, r.value = fmt.Sprint(p.count), p.count
+		r.Text, r.value = fmt.Sprint(p.count()), p.count()
 	case c.Parameter != "":
 		if value, has := p.parameters[c.Parameter]; has {
 			r.Text, r.value = fmt.Sprint(value), value
 		}
-	case p.diverged == len(p.seeds):
+	case r.diverged == r.replicates:
 		r.Text = "diverged"
 	default:
-		m, scale := p.metrics[c.Metric], cmp.Or(c.Scale, 1)
+		m, scale := b.moments(p, c.Metric), cmp.Or(c.Scale, 1)
 		if m.N == 0 {
 			break
 		}
@@ -338,33 +256,47 @@ func (b *Board) result(i, j int) cellResult {
 			r.deviation = m.SD()
 			r.Text += fmt.Sprintf("±%.*f", c.Digits, m.SD()*scale)
 		}
-		if p.diverged > 0 {
-			r.Text += fmt.Sprintf(" (%d diverged)", p.diverged)
+		if r.diverged > 0 {
+			r.Text += fmt.Sprintf(" (%d diverged)", r.diverged)
 		}
 	}
 	return r
 }
 
 // measure is what a cell tells of the point besides a value.
-func (p *layoutPoint) measure() measure {
-	return measure{replicates: len(p.seeds), diverged: p.diverged, point: p}
+func (p *gridPoint) measure() measure {
+	m := measure{replicates: len(p.trials), point: p}
+	for _, o := range p.trials {
+		if o.diverged {
+			m.diverged++
+		}
+	}
+	return m
+}
+
+// count is the number of parameters of the point's network.
+func (p *gridPoint) count() int64 { return p.trials[len(p.trials)-1].parameters }
+
+// moments are those of a metric over a point's replicates.
+func (b *Board) moments(p *gridPoint, metric string) statistics.Moments {
+	return momentsOf(p.replicates(), slices.Index(b.metrics, metric))
 }
 
 // largest is the cell of a column with Largest.
-func (b *Board) largest(c *LayoutColumn, points []*layoutPoint) cellResult {
+func (b *Board) largest(c *LayoutColumn, cell *group) cellResult {
 	r := cellResult{compared: math.NaN()}
-	if len(points) > 0 {
+	if len(cell.order) > 0 {
 		r.Text = "none"
 	}
-	byValue := map[float64][]*layoutPoint{}
-	for _, p := range points {
+	byValue := map[float64][]*gridPoint{}
+	for _, p := range cell.order {
 		if value, is := sweep.Number(p.parameters[c.Largest]); is {
 			byValue[value] = append(byValue[value], p)
 		}
 	}
 	for _, value := range slices.Sorted(maps.Keys(byValue)) {
-		p := b.best(byValue[value])
-		if m := p.metrics[c.Metric]; m.N > 0 && m.Mean < c.Below {
+		p := cell.ranked(byValue[value])[0]
+		if m := b.moments(p.gridPoint, c.Metric); m.N > 0 && m.Mean < c.Below {
 			r.measure, r.Text = p.measure(), fmt.Sprint(value)
 			r.value = value
 		}
