@@ -27,7 +27,8 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 	metric, rank := metricOf(record, q.text("metric")), q.text("rank")
 	width := int(min(max(q.number("points", 300), 10), 2000))
 	ask := frame.GroupQuery{Filter: q.filter(), By: q.list("by"),
-		Members: min(max(q.number("trials", 200), 1), mostCurves), Limit: int(min(max(q.number("groups", 8), 1), mostBands))}
+		Members: min(max(q.number("trials", 200), 1), mostCurves),
+		Limit:   int(min(max(q.number("groups", 8), 1), mostBands))}
 	if rank != "" {
 		ask.Metrics, ask.OrderBy, ask.Descending = []string{rank}, "mean", goalOf(record, rank) == sweep.Maximize
 	}

@@ -81,8 +81,9 @@ type Loaded struct {
 	Version uint64
 }
 
-// Frame has the trials of one sweep: row i is trial i. One that was Read may have several sweeps, and says of which Trial
-// a row is. Its methods are safe for concurrent use, apart from those that load it, which one goroutine calls at a time.
+// Frame has the trials of one sweep: row i is trial i. One that was Read may have several sweeps, and says of which
+// Trial a row is. Its methods are safe for concurrent use, apart from those that load it, which one goroutine calls at
+// a time.
 type Frame struct {
 	dir string
 
