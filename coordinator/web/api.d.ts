@@ -1,5 +1,5 @@
-// The server's answers, as far as the pages read them. The Go types that each comes from stand
-// behind it.
+// The server's answers, as far as the pages read them. The Go type that each comes from stands
+// before it: TestDeclaredAnswers compares them.
 
 /** A value of a parameter, metric or figure; null where there is none. */
 export type Scalar = string | number | boolean | null;
@@ -285,7 +285,7 @@ export interface TrialRecord extends TrialID, Annotation {
   run_group?: string;
   sweep_name: string;
   state: TrialState;
-  parameters?: Record<string, Scalar>;
+  parameters: Record<string, Scalar> | null;
   fingerprint: string;
   reused_from?: TrialID;
   refusals?: number;
@@ -386,7 +386,7 @@ export interface Comparison {
   metrics: string[];
 }
 
-/** report.Table */
+/** What web.table answers of a report.Table. */
 export interface Table {
   title: string;
   columns: { Name: string; Right: boolean }[];
