@@ -367,12 +367,9 @@ CREATE TABLE trial_notes (
 CREATE TABLE outcomes (
     trial_no        bigint           PRIMARY KEY,
     summary         json             NOT NULL,
-    best_epoch      bigint           NOT NULL,
-    parameter_count bigint           NOT NULL,
     weights_digest  text             NOT NULL,
     kernel_level    text             NOT NULL,
     seconds         double precision NOT NULL,
-    flops           double precision NOT NULL,
     error           text             NOT NULL,
     stderr          text             NOT NULL,
     digest          text             NOT NULL,
@@ -538,7 +535,6 @@ CREATE TABLE point_aggregates (
     replicates      bigint           NOT NULL,
     diverged        bigint           NOT NULL,
     score_mean      double precision NOT NULL,
-    parameter_count bigint           NOT NULL,
     metrics         json             NOT NULL,
     PRIMARY KEY (sweep_no, point_key)
 ){{.WithoutRowid}};

@@ -11,11 +11,8 @@ SELECT
     t.diverged,
     t.parameters,
     o.summary,
-    nullif(o.best_epoch, 0) AS best_epoch,
-    nullif(o.parameter_count, 0) AS parameter_count,
     o.kernel_level,
     nullif(o.seconds, 0) AS seconds,
-    nullif(o.flops, 0) AS flops,
     o.weights_digest,
     o.digest,
     t.executions,
@@ -144,7 +141,6 @@ WHERE s.deleted_at IS NULL;
 CREATE VIEW best_trials AS
 SELECT
     s.sweep_id, s.name AS sweep_name, t.trial_index, k.best_trial_score AS score, k.best_trial_ties AS ties, t.seed,
-    nullif(o.best_epoch, 0) AS best_epoch, nullif(o.parameter_count, 0) AS parameter_count,
     nullif(o.seconds, 0) AS seconds, o.kernel_level, o.weights_digest, t.parameters, o.summary
 FROM groups AS k
 JOIN sweeps AS s USING (sweep_no)

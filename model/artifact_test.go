@@ -88,8 +88,8 @@ func TestWeightsArtifact(t *testing.T) {
 			}
 		}
 	}
-	if int64(count) != result.ParameterCount {
-		t.Errorf("%d weights, want %d", count, result.ParameterCount)
+	if float64(count) != result.Summary[sweep.ParameterCountMetric] {
+		t.Errorf("%d weights, want %v", count, result.Summary[sweep.ParameterCountMetric])
 	}
 	if metadata["epoch"] != "3" || metadata["trainer"] != Name || metadata["dataset_digest"] == "" ||
 		metadata["kernel_level"] != result.KernelLevel {
@@ -102,7 +102,7 @@ func TestWeightsArtifact(t *testing.T) {
 	}
 	// A trial that keeps no epoch has nothing to hand over.
 	point["lr"], point["clip"] = 1e30, int64(0)
-	if result, sink := train("weights"); !result.Diverged || result.BestEpoch != 0 || sink.artifact != nil {
+	if result, sink := train("weights"); !result.Diverged || bestEpoch(result) != 0 || sink.artifact != nil {
 		t.Errorf("%+v, %d bytes", result, len(sink.artifact))
 	}
 }

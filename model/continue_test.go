@@ -57,8 +57,8 @@ func checkContinued(t *testing.T, point sweep.Parameters, parameter string, poin
 			t.Fatalf("%s %d: other bits: weights equal %v, summary %v, want %v", parameter, b,
 				got.WeightsDigest == want.WeightsDigest, got.Summary, want.Summary)
 		}
-		if got.Flops != want.Flops || got.BestEpoch != want.BestEpoch {
-			t.Errorf("%s %d: flops %v, want %v", parameter, b, got.Flops, want.Flops)
+		if f := sweep.FlopsMetric; got.Summary[f] != want.Summary[f] {
+			t.Errorf("%s %d: flops %v, want %v", parameter, b, got.Summary[f], want.Summary[f])
 		}
 		if steps != all-taken {
 			t.Errorf("%s %d: %d steps of %d after %d", parameter, b, steps, all, taken)

@@ -97,4 +97,7 @@ var metrics = []sweep.MetricSchema{
 		Summary: true},
 	{Name: "depth", Doc: "time steps T", Summary: true},
 	{Name: "input_size", Doc: "inputs a step n_i", Summary: true},
+	{Name: sweep.BestEpochMetric, Doc: "epoch whose weights were kept, from 1 on", Summary: true},
+	{Name: sweep.ParameterCountMetric, Doc: "trained weights", Summary: true},
+	{Name: sweep.FlopsMetric, Doc: "floating-point operations, estimated", Volatile: true, Summary: true},
 }

@@ -48,8 +48,8 @@ func TestRefit(t *testing.T) {
 			t.Errorf("%s has points at %v, want 1 to %d", metric, steps, last)
 		}
 	}
-	if with.BestEpoch != 10 || with.WeightsDigest == without.WeightsDigest {
-		t.Errorf("epoch %d kept, weights %s and %s", with.BestEpoch, with.WeightsDigest, without.WeightsDigest)
+	if bestEpoch(with) != 10 || with.WeightsDigest == without.WeightsDigest {
+		t.Errorf("epoch %d kept, weights %s and %s", bestEpoch(with), with.WeightsDigest, without.WeightsDigest)
 	}
 	_, losses := points(with, "validation_loss")
 	_, accuracies := points(with, "validation_accuracy")
@@ -110,8 +110,8 @@ func TestRefitBoundaryUnaligned(t *testing.T) {
 func TestRefitLeavesAnEpoch(t *testing.T) {
 	for epochs, want := range map[int64]int{1: 1, 2: 1, 3: 1, 10: 1, 20: 2} {
 		r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "epochs": epochs, "refit": 0.9})
-		if steps, _ := points(r, "validation_loss"); len(steps) != want || r.BestEpoch != epochs {
-			t.Errorf("of %d epochs %d validate, want %d; epoch %d kept", epochs, len(steps), want, r.BestEpoch)
+		if steps, _ := points(r, "validation_loss"); len(steps) != want || bestEpoch(r) != epochs {
+			t.Errorf("of %d epochs %d validate, want %d; epoch %d kept", epochs, len(steps), want, bestEpoch(r))
 		}
 	}
 }
@@ -174,8 +174,8 @@ func TestRefitDiverges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !result.Diverged || result.BestEpoch != 3 || result.Summary["test_accuracy"] == 0 {
-		t.Errorf("diverged %v, epoch %d, %v", result.Diverged, result.BestEpoch, result.Summary)
+	if !result.Diverged || bestEpoch(result) != 3 || result.Summary["test_accuracy"] == 0 {
+		t.Errorf("diverged %v, epoch %d, %v", result.Diverged, bestEpoch(result), result.Summary)
 	}
 }
 
@@ -319,3 +319,6 @@ func TestRefitApplies(t *testing.T) {
 		}
 	}
 }
+
+// bestEpoch is the epoch whose weights a trial kept, 0 if none.
+func bestEpoch(r *sweep.Result) int64 { return int64(r.Summary[sweep.BestEpochMetric]) }

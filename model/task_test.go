@@ -30,8 +30,8 @@ func TestAdditionIsLearnt(t *testing.T) {
 	})
 	t.Logf("test loss %.5f", r.Summary["test_loss"])
 	if r.Diverged || !(r.Summary["test_loss"] < .25*r.Summary["baseline_loss"]) ||
-		r.ParameterCount != 32*12+2*64+64+2+65 {
-		t.Errorf("diverged %v, %d parameters, %v", r.Diverged, r.ParameterCount, r.Summary)
+		r.Summary[sweep.ParameterCountMetric] != 32*12+2*64+64+2+65 {
+		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
 	}
 	if _, has := r.Summary["test_accuracy"]; has {
 		t.Error("a sum has an accuracy")

@@ -454,7 +454,8 @@ func TestDivergenceEndsAtItsStep(t *testing.T) {
 	point["lr"], point["epochs"] = 1e-3, int64(5)
 	whole := train(t, newTrainer(t), "", point)
 	// One step and then a second, of 6 an epoch and 30 in all.
-	if share := r.Flops / whole.Flops; !r.Diverged || share < 1.9/30 || share > 4.1/30 {
+	f := sweep.FlopsMetric
+	if share := r.Summary[f] / whole.Summary[f]; !r.Diverged || share < 1.9/30 || share > 4.1/30 {
 		t.Errorf("diverged %v after a share of %.3f of the work, want some 2 of 30 steps", r.Diverged, share)
 	}
 }

@@ -349,13 +349,13 @@ func (t *training) evaluate(ctx context.Context, part task.Part) (score loss.Sco
 func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 	r := &sweep.Result{
 		State: sweep.Completed, Diverged: t.diverged,
-		ParameterCount: int64(t.net.Arena.Count()),
-		KernelLevel:    t.net.Level().String(),
-		WeightsDigest:  digest(t.net.Arena.Values()),
-		Flops:          t.cost.flops * float64(t.position()) / float64(t.plan.Steps),
-		Summary:        t.task.Facts(),
-		Error:          strings.Join(t.task.Notes(), "; "),
+		KernelLevel:   t.net.Level().String(),
+		WeightsDigest: digest(t.net.Arena.Values()),
+		Summary:       t.task.Facts(),
+		Error:         strings.Join(t.task.Notes(), "; "),
 	}
+	r.Summary[sweep.ParameterCountMetric] = float64(t.net.Arena.Count())
+	r.Summary[sweep.FlopsMetric] = t.cost.flops * float64(t.position()) / float64(t.plan.Steps)
 	if t.best.Epoch > 0 {
 		copy(t.net.Arena.Values(), t.best.Values)
 		t.net.Changed()
@@ -370,8 +370,8 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.BestEpoch = int64(t.best.Epoch)
 		summary := t.summary(score)
+		summary[sweep.BestEpochMetric] = float64(t.best.Epoch)
 		if ok {
 			summary["spectral_margin"] = margin
 		}

@@ -19,16 +19,12 @@ type Result struct {
 	// infinite: nothing is compared by it.
 	Summary   map[string]float64 `json:"summary,omitempty"`
 	NotFinite []string           `json:"not_finite,omitempty"`
-	// BestEpoch is the epoch of the snapshot that was kept, from 1 on; 0 if there is none.
-	BestEpoch      int64 `json:"best_epoch,omitempty"`
-	ParameterCount int64 `json:"parameter_count,omitempty"`
 	// WeightsDigest is the hexadecimal SHA-256 of the final weights.
 	WeightsDigest string `json:"weights_digest,omitempty"`
 	// KernelLevel is the level of the loops that ran: bits depend on it.
 	KernelLevel string `json:"kernel_level,omitempty"`
-	// Seconds is the trainer's own time, Flops its estimate of the work.
+	// Seconds is the trainer's own time.
 	Seconds float64 `json:"seconds,omitempty"`
-	Flops   float64 `json:"flops,omitempty"`
 	// Error says why a trial failed or was stopped, or what is unusual about a completed one; Stderr is the end
 	// of what its trainer wrote to standard error.
 	Error  string `json:"error,omitempty"`
@@ -46,6 +42,14 @@ type Result struct {
 	// Inputs are what a program has read; nil of other trainers. A store returns them by Reader.Inputs.
 	Inputs *Inputs `json:"inputs,omitempty"`
 }
+
+// Metrics by which other parts know what trainers report: the epoch of the kept snapshot, from 1 on, the number of
+// trained weights, and the floating-point operations, which a trainer should declare volatile.
+const (
+	BestEpochMetric      = "best_epoch"
+	ParameterCountMetric = "parameter_count"
+	FlopsMetric          = "flops"
+)
 
 // PlainResult is a result as programs read it: of the metrics that are not finite the value is null, as in curves.
 type PlainResult struct {
@@ -78,8 +82,8 @@ func (r *Result) Measured(metric string) (value float64, ok bool) {
 }
 
 // ComputeDigest returns the hexadecimal SHA-256 of what two executions of one fingerprint at one
-// kernel level must share bit for bit: state, summary, best epoch, parameter count, weights and
-// curves, without the volatile metrics (times), errors and costs.
+// kernel level must share bit for bit: state, summary, weights and curves, without the volatile
+// metrics (times, costs) and errors.
 func (r *Result) ComputeDigest(volatile map[string]bool) string {
 	h := sha256.New()
 	text := func(s string) {
@@ -94,10 +98,14 @@ func (r *Result) ComputeDigest(volatile map[string]bool) string {
 	text(string(r.State))
 	text(r.KernelLevel)
 	text(r.WeightsDigest)
-	number(uint64(r.BestEpoch))
-	number(uint64(r.ParameterCount))
+	// These two come first, as integers: so digests are those of the time when they were no metrics.
+	first := []string{BestEpochMetric, ParameterCountMetric}
+	for _, name := range first {
+		number(uint64(int64(r.Summary[name])))
+	}
 	for _, name := range sortedKeys(r.Summary) {
-		if !volatile[name] {
+		whole := r.Summary[name] == math.Trunc(r.Summary[name])
+		if !volatile[name] && (!whole || !slices.Contains(first, name)) {
 			text(name)
 			number(math.Float64bits(r.Summary[name]))
 		}

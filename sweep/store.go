@@ -286,7 +286,7 @@ type RecordReport struct {
 // summary metrics.
 var TrialColumns = []string{
 	"index", "state", "diverged", "worker", "executions", "charged", "losses", "refusals", "fingerprint",
-	"seconds", "flops", "parameter_count", "best_epoch", "kernel_level", "error", "digest",
+	"seconds", "kernel_level", "error", "digest",
 	"run_name", "run_group", "notes", TagColumn,
 }
 

@@ -128,9 +128,8 @@ type TrialRow struct {
 	Parameters []byte
 	Summary    []byte
 
-	BestEpoch, ParameterCount int64
-	Seconds                   float64
-	RunName, RunGroup         string
+	Seconds           float64
+	RunName, RunGroup string
 	// Tags are the trial's with commas between them, also of one without a result.
 	Tags string
 	// Skipped is why the trial was skipped, if it was.

@@ -214,8 +214,8 @@ func outcome(request sweep.TrainRequest) *sweep.Result {
 	value := float64(request.Index) / 4
 	return &sweep.Result{
 		State: sweep.Completed, Summary: map[string]float64{"loss": value, "seconds": 1},
-		BestEpoch: 3, ParameterCount: 7, WeightsDigest: fmt.Sprintf("%064x", request.Index),
-		KernelLevel: "go", Seconds: 1,
+		WeightsDigest: fmt.Sprintf("%064x", request.Index),
+		KernelLevel:   "go", Seconds: 1,
 		Curves: []sweep.Curve{
 			{Metric: "loss", Steps: []int64{1, 2, 3}, Values: []float32{3, 2, float32(value)}},
 			{Metric: "seconds", Steps: []int64{1, 2, 3}, Values: []float32{1, 1, 1}},

@@ -144,9 +144,6 @@ func (e *execution) resulted(r *sweep.Result) verdict {
 	if !finite(r.Seconds) {
 		r.Seconds = 0
 	}
-	if !finite(r.Flops) {
-		r.Flops = 0
-	}
 	if e.watch != nil && r.State != sweep.Failed {
 		r.Marks = e.watch.Marks()
 	}

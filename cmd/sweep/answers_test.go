@@ -195,13 +195,13 @@ func completedPage(b *testing.B, from, n, seeds int64) (all completed) {
 		fingerprint := sweep.NewFingerprint("builtin", "5", "", canonical)
 		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: "big", Index: index}, Parameters: p, Fingerprint: fingerprint,
 			DatasetDigest: string(fingerprint)}
-		result := sweep.Result{State: sweep.Completed, BestEpoch: 1, ParameterCount: 64,
-			WeightsDigest: string(fingerprint), KernelLevel: "avx512", Seconds: 0.002, Flops: 1e6,
-			Digest: string(fingerprint), Summary: map[string]float64{
+		result := sweep.Result{State: sweep.Completed, WeightsDigest: string(fingerprint), KernelLevel: "avx512",
+			Seconds: 0.002, Digest: string(fingerprint), Summary: map[string]float64{
 				"validation_loss": loss, "validation_accuracy": random.Float64(), "test_accuracy": random.Float64(),
 				"train_loss": random.Float64(),
 				"test_loss":  random.Float64(), "spectral_margin": random.Float64(), "train_size": 30, "test_size": 900,
 				"length": 128, "classes": 3, "depth": 16, "input_size": 8,
+				sweep.BestEpochMetric: 1, sweep.ParameterCountMetric: 64, sweep.FlopsMetric: 1e6,
 			}}
 		for _, metric := range []string{"train_loss", "validation_loss", "validation_accuracy", "test_accuracy"} {
 			result.Curves = append(result.Curves, sweep.Curve{Metric: metric, Steps: []int64{1},

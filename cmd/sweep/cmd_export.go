@@ -127,7 +127,7 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	for _, name := range metrics {
 		header = append(header, "metric."+name)
 	}
-	header = append(header, "best_epoch", "parameter_count", "seconds", "kernel_level", "fingerprint", "started_at",
+	header = append(header, "seconds", "kernel_level", "fingerprint", "started_at",
 		"finished_at", "error", "run_name", "run_group", "notes", "tags")
 	w := csv.NewWriter(out)
 	if err := w.Write(header); err != nil {
@@ -156,9 +156,8 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 				row = append(row, "")
 			}
 		}
-		row = append(row, known(float64(r.BestEpoch)), known(float64(r.ParameterCount)), known(r.Seconds),
-			r.KernelLevel, string(t.Fingerprint), timeText(t.StartedAt), timeText(t.FinishedAt), r.Error, t.RunName,
-			t.RunGroup, t.Notes, strings.Join(t.Tags, ","))
+		row = append(row, known(r.Seconds), r.KernelLevel, string(t.Fingerprint), timeText(t.StartedAt),
+			timeText(t.FinishedAt), r.Error, t.RunName, t.RunGroup, t.Notes, strings.Join(t.Tags, ","))
 		return w.Write(row)
 	})
 	if err != nil {

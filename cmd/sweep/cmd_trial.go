@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,10 +262,9 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 	if r := t.Result; r != nil {
 		section("METRICS")
 		for _, name := range slices.Sorted(maps.Keys(r.Summary)) {
-			fmt.Fprintf(w, "%s\t%.6g\n", name, r.Summary[name])
+			fmt.Fprintf(w, "%s\t%s\n", name, summaryText(r.Summary[name]))
 		}
-		fmt.Fprintf(w, "best_epoch\t%s\nparameter_count\t%s\nflops\t%s\nseconds\t%.4g\n", reportedText(r.BestEpoch),
-			reportedText(r.ParameterCount), costText(r.Flops), r.Seconds)
+		fmt.Fprintf(w, "seconds\t%.4g\n", r.Seconds)
 		if r.WeightsDigest != "" {
 			fmt.Fprintf(w, "weights_digest\t%s\n", r.WeightsDigest)
 		}
@@ -297,20 +297,12 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 // notReported stands for what a trainer does not report.
 const notReported = "none"
 
-// reportedText is a number of a result that is 0 if its trainer reports none, as programs do not.
-func reportedText(n int64) string {
-	if n == 0 {
-		return notReported
+// summaryText is a value of a metric with six digits, an integer of up to nine with all of its own.
+func summaryText(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	return strconv.FormatInt(n, 10)
-}
-
-// costText is what a trial cost, in operations or seconds, notReported if its trainer does not report it.
-func costText(n float64) string {
-	if n == 0 {
-		return notReported
-	}
-	return fmt.Sprintf("%.3g", n)
+	return fmt.Sprintf("%.6g", v)
 }
 
 func executionTime(e sweep.Execution) string {

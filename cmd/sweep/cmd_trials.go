@@ -37,9 +37,9 @@ columns elsewhere); it names the others, which --columns or --wide show. Numbers
 shortened, except with --json. The list is followed by the reasons why trials failed
 and why workers refused trials; a refusal is not a failure.
 
---where compares a parameter, a summary metric or a column (index, seconds,
-parameter_count, best_epoch, refusals) with a value: NAME=VALUE, or !=, <, <=, >, >=
-in place of =. Trials must meet all conditions.
+--where compares a parameter, a summary metric or a column (index, seconds, refusals)
+with a value: NAME=VALUE, or !=, <, <=, >, >= in place of =. Trials must meet all
+conditions.
 
 Write names as they are, commas and operators included, or in double quotes:
 "acc, top-5">0.5. If a parameter, a metric and a column share a name, write
@@ -313,12 +313,12 @@ func shownMetrics(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []swee
 	}
 	for _, g := range record.Grids {
 		for _, m := range g.Submission.Description.Metrics {
-			if m.Summary && m.Goal != "" && have[m.Name] {
+			if m.Summary && have[m.Name] && (m.Goal != "" || m.Name == sweep.BestEpochMetric) {
 				add(m.Name)
 			}
 		}
 	}
-	return append(names, sweep.FieldKind.Of("best_epoch"), sweep.FieldKind.Of("seconds"))
+	return append(names, sweep.FieldKind.Of("seconds"))
 }
 
 // competing are the metrics by which a sweep's trials are compared: one, if extensions name no other.
@@ -374,14 +374,16 @@ var trialColumns = map[string]func(t *sweep.TrialRecord) any{
 
 // resultColumns are those of trials that have a result.
 var resultColumns = map[string]func(r *sweep.Result) any{
-	"seconds":         func(r *sweep.Result) any { return costText(r.Seconds) },
-	"flops":           func(r *sweep.Result) any { return costText(r.Flops) },
-	"best_epoch":      func(r *sweep.Result) any { return reportedText(r.BestEpoch) },
-	"parameter_count": func(r *sweep.Result) any { return reportedText(r.ParameterCount) },
-	"kernel_level":    func(r *sweep.Result) any { return r.KernelLevel },
-	"diverged":        func(r *sweep.Result) any { return r.Diverged },
-	"error":           func(r *sweep.Result) any { return r.Error },
-	"digest":          func(r *sweep.Result) any { return r.Digest },
+	"seconds": func(r *sweep.Result) any {
+		if r.Seconds == 0 {
+			return notReported
+		}
+		return fmt.Sprintf("%.3g", r.Seconds)
+	},
+	"kernel_level": func(r *sweep.Result) any { return r.KernelLevel },
+	"diverged":     func(r *sweep.Result) any { return r.Diverged },
+	"error":        func(r *sweep.Result) any { return r.Error },
+	"digest":       func(r *sweep.Result) any { return r.Digest },
 }
 
 func indent(text string) string {

@@ -53,7 +53,7 @@ func TestOddNames(t *testing.T) {
 		"maP@[IoU=0.5]>0.15": 14, "metric.maP@[IoU=0.5]>0.15": 14, "p<0.05>=2": 14, `"p<0.05"<2`: 14, "acc, top-5=1": 14,
 		`"acc, top-5"=2`: 14, `n"q=1`: 14, `"n\"q"!=1`: 14, `metric."n""q"=1`: 14, `q"p, r=1`: 28, "loss=l1": 14, "loss<2": 14,
 		"metric.loss>=2": 14, "parameter.loss=mse": 14, "lr=0.1": 14, "lr=0.11": 0, `metric."lr"=0.11`: 14, "lr<=0.2": 28,
-		"metric.lr=10": 28, "C=1": 28, "c=6": 28, "C=5": 0, "metric.C=5": 28, "best_epoch=9": 28, "trial.best_epoch=9": 0,
+		"metric.lr=10": 28, "C=1": 28, "c=6": 28, "C=5": 0, "metric.C=5": 28, "best_epoch=9": 28,
 		"seconds=11": 14, "trial.seconds<11": 28, "state=completed": 28, "state=21": 14, "index=31": 14, "trial.index=3": 1,
 		`a\b=11`: 28, "x=null": 4, `x="null"`: 4, "x=1": 4, `x="1"`: 4, "x=true": 4, `x="true"`: 4,
 		"x=9007199254740993": 4, "x=9007199254740992": 0, "x>9007199254740992": 4,

@@ -20,10 +20,9 @@ type aggregate struct {
 	trial                int64
 	replicates, diverged int64
 	// score is the mean of the metric that the sweep selects by, diverged replicates included.
-	score          float64
-	parameterCount int64
-	metrics        []metricAggregate // in the order of their names
-	text           database.JSON     // metrics as JSON, while it is written
+	score   float64
+	metrics []metricAggregate // in the order of their names
+	text    database.JSON     // metrics as JSON, while it is written
 	// stored reports whether the table has it.
 	stored bool
 }
@@ -48,7 +47,6 @@ func (a *aggregate) add(by *comparison, e *entry, names metricNumbers) {
 	}
 	a.replicates++
 	a.score += (score - a.score) / float64(a.replicates)
-	a.parameterCount = max(a.parameterCount, e.parameterCount)
 }
 
 // addMetrics adds the metrics of a replicate.
@@ -71,12 +69,11 @@ func (a *aggregate) addMetrics(by *comparison, e *entry, names metricNumbers) {
 }
 
 const aggregateColumns = "sweep_no, point_key, group_key, trial_no, replicates, diverged, score_mean, " +
-	"parameter_count, metrics"
+	"metrics"
 
 // columns are those before metrics.
 func (a *aggregate) columns(row []any) []any {
-	return append(row, &a.sweep, &a.key, &a.group, &a.trial, &a.replicates, &a.diverged, &a.score,
-		&a.parameterCount)
+	return append(row, &a.sweep, &a.key, &a.group, &a.trial, &a.replicates, &a.diverged, &a.score)
 }
 
 func aggregateBatch(all []*aggregate) database.Batch {

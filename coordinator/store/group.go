@@ -22,11 +22,10 @@ type entry struct {
 	point, seed         int64
 	completed, diverged bool
 	// repeated is set if the sweep has the same trial already: it is not counted twice.
-	repeated       bool
-	parameters     string // as JSON
-	summary        map[string]float64
-	notFinite      []string // names of metrics without a value that can be compared
-	parameterCount int64
+	repeated   bool
+	parameters string // as JSON
+	summary    map[string]float64
+	notFinite  []string // names of metrics without a value that can be compared
 }
 
 // metric returns a metric of the trial, NaN if it has none.

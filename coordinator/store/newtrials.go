@@ -209,7 +209,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 }
 
 // selectReused reads trials that reuse a result, with whether the sweep has that result already.
-const selectReused = `SELECT t.trial_no, t.trial_index, t.diverged, t.parameters, o.summary, o.parameter_count,
+const selectReused = `SELECT t.trial_no, t.trial_index, t.diverged, t.parameters, o.summary,
 		EXISTS (SELECT 1 FROM trials AS f WHERE f.trial_no = t.source_no AND f.sweep_no = t.sweep_no)
 			OR EXISTS (SELECT 1 FROM trials AS e
 			WHERE e.source_no = t.source_no AND e.sweep_no = t.sweep_no AND e.trial_no < t.trial_no)
@@ -221,7 +221,7 @@ func (p *page) reusedEntries(first, last int64) (all []entry) {
 	p.each(func(row database.Row) error {
 		e := entry{sweep: p.number, completed: true}
 		var summary []byte
-		err := row.Scan(&e.trial, &e.index, &e.diverged, &e.parameters, &summary, &e.parameterCount, &e.repeated)
+		err := row.Scan(&e.trial, &e.index, &e.diverged, &e.parameters, &summary, &e.repeated)
 		if err == nil {
 			e.summary, e.notFinite, err = decodeSummary(summary)
 		}
@@ -245,7 +245,7 @@ func (p *page) skip(trials []*sweep.Trial) {
 		return append(row, &trials[i].Index, &trials[i].Skipped)
 	})
 	p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`)
-		SELECT t.trial_no, '{}', 0, 0, '', '', 0, 0, v.error, '', $1, '', '', '', ''
+		SELECT t.trial_no, '{}', '', '', 0, v.error, '', $1, '', '', '', ''
 		FROM {v} JOIN trials AS t ON t.sweep_no = $2 AND t.trial_index = v.trial_index`,
 		result.ComputeDigest(nil), p.number, reasons)
 }

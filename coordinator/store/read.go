@@ -21,9 +21,8 @@ const trialColumns = `
 		t.class_no, t.refusals, coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.reason` + lastRefusal + `) END, ''),
 		coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.worker` + lastRefusal + `) END, ''),
 		coalesce(rs.sweep_id, ''), coalesce(rt.trial_index, 0),
-		o.summary, coalesce(o.best_epoch, 0), coalesce(o.parameter_count, 0), coalesce(o.weights_digest, ''),
-		coalesce(o.kernel_level, ''), coalesce(o.seconds, 0), coalesce(o.flops, 0), coalesce(o.error, ''),
-		coalesce(o.stderr, ''), coalesce(o.digest, ''), coalesce(o.run_name, ''), coalesce(o.run_group, ''),
+		o.summary, coalesce(o.weights_digest, ''), coalesce(o.kernel_level, ''), coalesce(o.seconds, 0),
+		coalesce(o.error, ''), coalesce(o.stderr, ''), coalesce(o.digest, ''), coalesce(o.run_name, ''), coalesce(o.run_group, ''),
 		coalesce(n.notes, o.notes, ''), coalesce(n.tags, o.tags, ''), coalesce(n.edited_by, ''), n.edited_at
 	FROM trials AS t
 	JOIN sweeps AS s USING (sweep_no)
@@ -52,9 +51,8 @@ func newTrialScanner() *trialScanner {
 	s.columns = append([]any{&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged,
 		&r.Executions, &r.Charged, &r.Losses, &r.Worker, &r.QueuedAt, &r.StartedAt, &r.FinishedAt,
 		(*string)(&r.Fingerprint), &r.DatasetDigest, &s.parameters, &r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy,
-		&s.source.Sweep, &s.source.Index, &s.summary, &result.BestEpoch, &result.ParameterCount, &result.WeightsDigest,
-		&result.KernelLevel, &result.Seconds, &result.Flops, &result.Error, &result.Stderr, &result.Digest,
-		&r.RunName, &r.RunGroup}, s.annotation.columns()...)
+		&s.source.Sweep, &s.source.Index, &s.summary, &result.WeightsDigest, &result.KernelLevel, &result.Seconds,
+		&result.Error, &result.Stderr, &result.Digest, &r.RunName, &r.RunGroup}, s.annotation.columns()...)
 	return s
 }
 

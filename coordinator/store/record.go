@@ -234,7 +234,6 @@ func (r *recording) saveOutcomes() {
 			entries = append(entries, entry{
 				sweep: t.Class.Sweep, trial: t.Key, index: t.ID.Index, point: t.Point, seed: t.Seed,
 				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary, notFinite: o.NotFinite,
-				parameterCount: o.ParameterCount,
 			})
 		}
 	}
@@ -242,15 +241,14 @@ func (r *recording) saveOutcomes() {
 	r.revive(keyBatch(counted))
 	r.insert("outcomes", database.Rows(len(ended), "trial_no, "+outcomeColumns, func(i int, row []any) []any {
 		o := ended[i].Outcome
-		return append(row, &ended[i].Key, &summaries[i], &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest,
-			&o.KernelLevel, &o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest, &called[i].name, &called[i].group,
-			&called[i].notes, &called[i].tags)
+		return append(row, &ended[i].Key, &summaries[i], &o.WeightsDigest, &o.KernelLevel, &o.Seconds, &o.Error,
+			&o.Stderr, &o.Digest, &called[i].name, &called[i].group, &called[i].notes, &called[i].tags)
 	}))
 	r.score(entries)
 }
 
-const outcomeColumns = "summary, best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, " +
-	"stderr, digest, run_name, run_group, notes, tags"
+const outcomeColumns = "summary, weights_digest, kernel_level, seconds, error, stderr, digest, run_name, run_group, " +
+	"notes, tags"
 
 // forget deletes the results of trials, except their curves.
 func (t *transaction) forget(trials database.Batch) {

@@ -8,8 +8,7 @@ import (
 )
 
 const selectRows = `SELECT t.trial_index, t.state, t.diverged, t.executions, t.parameters, o.summary,
-		coalesce(o.best_epoch, 0), coalesce(o.parameter_count, 0), coalesce(o.seconds, 0), coalesce(o.run_name, ''),
-		coalesce(o.run_group, ''), coalesce(n.tags, o.tags, ''),
+		coalesce(o.seconds, 0), coalesce(o.run_name, ''), coalesce(o.run_group, ''), coalesce(n.tags, o.tags, ''),
 		CASE WHEN t.state = 'skipped' THEN coalesce(o.error, '') ELSE '' END
 	FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no
 	LEFT JOIN trial_notes AS n ON n.sweep_no = t.sweep_no AND n.trial_index = t.trial_index
@@ -21,7 +20,7 @@ func (s *Store) Rows(ctx context.Context, id string, from, until int64, yield fu
 		var r sweep.TrialRow
 		t.each(func(row database.Row) error {
 			err := row.Scan(&r.Index, (*string)(&r.State), &r.Diverged, &r.Executions, &r.Parameters, &r.Summary,
-				&r.BestEpoch, &r.ParameterCount, &r.Seconds, &r.RunName, &r.RunGroup, &r.Tags, &r.Skipped)
+				&r.Seconds, &r.RunName, &r.RunGroup, &r.Tags, &r.Skipped)
 			if err != nil {
 				return err
 			}

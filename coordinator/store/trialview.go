@@ -62,9 +62,7 @@ const mostJoined = 5
 // trialColumnsOf are the first columns of the view. One that a parameter is called like is trial.NAME.
 var trialColumnsOf = []struct{ name, text string }{
 	{"trial_index", "t.trial_index"}, {"state", "t.state"}, {"diverged", "t.diverged"}, {"executions", "t.executions"},
-	{"worker", "t.worker"},
-	{"seconds", "nullif(o.seconds, 0)"}, {"parameter_count", "nullif(o.parameter_count, 0)"},
-	{"best_epoch", "nullif(o.best_epoch, 0)"},
+	{"worker", "t.worker"}, {"seconds", "nullif(o.seconds, 0)"},
 }
 
 func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecord) {

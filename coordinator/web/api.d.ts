@@ -270,8 +270,6 @@ export interface TrialID {
 export interface Result {
   diverged?: boolean;
   summary?: Record<string, number>;
-  best_epoch?: number;
-  parameter_count?: number;
   weights_digest?: string;
   kernel_level?: string;
   seconds?: number;

@@ -315,9 +315,9 @@ func multiply(t testing.TB, results sweep.Store, n int64) {
 				`INSERT INTO trials (trial_no, sweep_no, trial_index, state, diverged, executions, execution, worker, heard_at, started_at, finished_at, fingerprint, dataset_digest, parameters, point_key)
 				 SELECT trial_no + $1, sweep_no, trial_index + $1, state, diverged, executions, execution, worker, heard_at, started_at, finished_at, fingerprint || $1, dataset_digest,
 				        json_set(parameters, '$.seed', json_extract(parameters, '$.seed') + $1), point_key FROM trials WHERE trial_index < $1 AND trial_index + $1 < $2`,
-				`INSERT INTO outcomes (trial_no, summary, best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, stderr, digest, run_name, run_group, notes, tags)
+				`INSERT INTO outcomes (trial_no, summary, weights_digest, kernel_level, seconds, error, stderr, digest, run_name, run_group, notes, tags)
 				 SELECT trial_no + $1, CASE WHEN json_extract(summary, '$.loss') IS NULL THEN summary ELSE json_set(summary, '$.loss', json_extract(summary, '$.loss') + $1 * 1e-6) END,
-				        best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, stderr, digest, run_name, run_group, notes, tags FROM outcomes WHERE trial_no <= $1 AND trial_no + $1 <= $2`,
+				        weights_digest, kernel_level, seconds, error, stderr, digest, run_name, run_group, notes, tags FROM outcomes WHERE trial_no <= $1 AND trial_no + $1 <= $2`,
 				`INSERT INTO curve_arrays (trial_no, metric, ordinal, step_array, value_array)
 				 SELECT trial_no + $1, metric, ordinal, step_array, value_array FROM curve_arrays WHERE trial_no <= $1 AND trial_no + $1 <= $2`,
 			} {

@@ -87,8 +87,8 @@ func (f *fixture) experiment(id, name string) {
 		record.Name = "probabilities"
 		result := &sweep.Result{
 			State: sweep.Completed, Summary: map[string]float64{"validation_loss": lr + float64(seed)/100 +
-				float64(i/6)/10, "test_accuracy": 0.75, "classes": 2, "test_size": 4},
-			BestEpoch: 3, Seconds: 1, ParameterCount: 100, Digest: fmt.Sprint(i), Error: "half of it was read",
+				float64(i/6)/10, "test_accuracy": 0.75, "classes": 2, "test_size": 4, sweep.ParameterCountMetric: 100},
+			Seconds: 1, Digest: fmt.Sprint(i), Error: "half of it was read",
 			Artifacts: []sweep.Artifact{record.Artifact}, Curves: []sweep.Curve{{Metric: "validation_loss"}},
 		}
 		for step := range int64(20) {

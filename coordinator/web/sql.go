@@ -87,7 +87,7 @@ type dialect struct {
 // figures are the columns of the view results that are no parameters or metrics, by their names in a frame.
 var figures = map[string]string{
 	"index": "trial_index", "state": "CASE WHEN diverged THEN 'diverged' ELSE state END", "executions": "executions",
-	"seconds": "seconds", "best_epoch": "best_epoch", "parameter_count": "parameter_count",
+	"seconds": "seconds",
 }
 
 // labels are the columns of the view notes, by their names in a frame.

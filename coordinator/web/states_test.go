@@ -96,7 +96,7 @@ func newMany(of sweep.Store, trials int64) *many {
 			result = &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 1.005, "accuracy": 0.995}}
 		}
 		row.State, row.Diverged, row.Executions = result.State, result.Diverged, 1
-		row.BestEpoch, row.Seconds = result.BestEpoch, result.Seconds
+		row.Seconds = result.Seconds
 		if loss, ok := result.Summary["loss"]; ok {
 			m.losses[i] = loss
 			row.Summary = fmt.Appendf(nil, `{"accuracy":%g,"loss":`, result.Summary["accuracy"])

@@ -75,8 +75,8 @@ func trialOf(id string, i int64) (sweep.Trial, *sweep.Result) {
 		"lr": lr, "seed": seed, "epochs": int64(10)}}
 	trial.Fingerprint = sweep.NewFingerprint("noop", "1", id, fmt.Append(nil, i))
 	result := &sweep.Result{State: sweep.Completed,
-		Summary:   map[string]float64{"loss": lr*float64(seed) + float64(i/15%2), "accuracy": 1 - lr*float64(seed)},
-		BestEpoch: 3, Seconds: 1.5, Digest: fmt.Sprint(i)}
+		Summary: map[string]float64{"loss": lr*float64(seed) + float64(i/15%2), "accuracy": 1 - lr*float64(seed)},
+		Seconds: 1.5, Digest: fmt.Sprint(i)}
 	for step := range int64(20) {
 		if step == 0 {
 			result.Curves = []sweep.Curve{{Metric: "loss"}}
@@ -418,7 +418,7 @@ func TestSQL(t *testing.T) {
 			{"sort": {"accuracy"}, "descending": {"1"}, "where": {"model=rnn"}},
 			{"sort": {"lr"}, "where": {"lr<=0.01", "seed!=2", "accuracy!=null"}, "column": {"model", "seconds"}},
 			{"state": {"failed", "diverged", "pending"}},
-			{"state": {"completed"}, "where": {"model!=rnn", "best_epoch=3"}, "limit": {"5"}, "offset": {"5"}},
+			{"state": {"completed"}, "where": {"model!=rnn", "seconds=1.5"}, "limit": {"5"}, "offset": {"5"}},
 			{"offset": {"25"}},
 			{"where": {"tag=odd"}, "sort": {"tag"}, "column": {"tag", "run_name"}},
 			{"where": {"tag!=slow", "index<7"}, "sort": {"run_name"}, "limit": {"4"}},

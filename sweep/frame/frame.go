@@ -113,8 +113,7 @@ func New(dir string, records ...*sweep.SweepRecord) (*Frame, error) {
 	for _, name := range StateNames[1:] {
 		state.entries = append(state.entries, entry{text: name, kind: "text"})
 	}
-	for _, c := range []*column{index, state, {name: "executions"}, {name: "seconds"}, {name: "best_epoch"},
-		{name: "parameter_count"}} {
+	for _, c := range []*column{index, state, {name: "executions"}, {name: "seconds"}} {
 		c.kind = sweep.FieldKind
 		f.add(c)
 	}

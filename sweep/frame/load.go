@@ -25,8 +25,7 @@ type page struct {
 func (f *Frame) Load(span Span, read func(yield func(*sweep.TrialRow) error) error) error {
 	p := &page{states: make([]State, span.Until-span.From), values: map[*column][]uint64{}}
 	field := func(name string) *column { return f.byName[sweep.FieldKind.Of(name)] }
-	executions, seconds, epoch, count := field("executions"), field("seconds"), field("best_epoch"),
-		field("parameter_count")
+	executions, seconds := field("executions"), field("seconds")
 	runName, runGroup, tags := field("run_name"), field("run_group"), field(sweep.TagColumn)
 	label := func(i int, c *column, text string) {
 		if text != "" {
@@ -48,11 +47,8 @@ func (f *Frame) Load(span Span, read func(yield func(*sweep.TrialRow) error) err
 			return nil
 		}
 		members(row.Summary, func(name, value []byte) { f.put(p, i, sweep.MetricKind, name, value) })
-		for c, v := range map[*column]float64{seconds: row.Seconds, epoch: float64(row.BestEpoch),
-			count: float64(row.ParameterCount)} {
-			if v != 0 { // which stands for unknown
-				p.set(c, i, number(v))
-			}
+		if row.Seconds != 0 { // which stands for unknown
+			p.set(seconds, i, number(row.Seconds))
 		}
 		return nil
 	})

@@ -19,9 +19,9 @@ func trial(set, model string, lr float64, seed int64, loss, accuracy float64) *s
 	return &sweep.TrialRecord{
 		Trial: sweep.Trial{Parameters: sweep.Parameters{"dataset": set, "model": model, "lr": lr, "seed": seed}},
 		State: sweep.Completed,
-		Result: &sweep.Result{State: sweep.Completed, ParameterCount: 1268, Summary: map[string]float64{
+		Result: &sweep.Result{State: sweep.Completed, Summary: map[string]float64{
 			"validation_loss": loss, "test_accuracy": accuracy, "train_size": 30, "test_size": 900, "length": 128,
-			"classes": 3, "depth": 16,
+			"classes": 3, "depth": 16, sweep.ParameterCountMetric: 1268,
 		}},
 	}
 }
@@ -230,11 +230,11 @@ func TestPublishedCounts(t *testing.T) {
 }
 
 func TestTasksTable(t *testing.T) {
-	task := func(model string, lr float64, seed int64, validation, test float64, parameters int64) *sweep.TrialRecord {
+	task := func(model string, lr float64, seed int64, validation, test, parameters float64) *sweep.TrialRecord {
 		r := trial("addition", model, lr, seed, validation, 0)
 		delete(r.Result.Summary, "test_accuracy")
 		r.Result.Summary["test_loss"], r.Result.Summary["baseline_loss"] = test, 1./6
-		r.Result.ParameterCount = parameters
+		r.Result.Summary[sweep.ParameterCountMetric] = parameters
 		return r
 	}
 	lost := task("irnn", .1, 1, 20, 20, 100)

@@ -43,7 +43,7 @@ func NewEstimator(ctx context.Context, store sweep.Reader, record *sweep.SweepRe
 	cost func(ctx context.Context, p sweep.Parameters) float64, mean, expected float64) (*Estimator, error) {
 	e := &Estimator{cost: cost, groups: record.Grids[0].Submission.Spec.Select, mean: mean, expected: expected,
 		byGroup: map[string]taken{}, running: map[sweep.TrialID]Estimate{}}
-	const text = `SELECT count(*) AS trials, sum(flops) AS flops, sum(seconds) AS seconds FROM results
+	const text = `SELECT count(*) AS trials, sum(` + flops + `) AS flops, sum(seconds) AS seconds FROM results
 		WHERE state = 'completed' AND executions > 0 AND seconds > 0 AND sweep_id = `
 	err := store.Query(ctx, text+quoted(record.ID), func(_ []string, row []any) error {
 		e.all = taken{number(row[0]), number(row[1]), number(row[2])}

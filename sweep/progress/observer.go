@@ -330,12 +330,15 @@ func (o *Observer) lookAtCosts(ctx context.Context) {
 	}
 }
 
+// flops is that metric of a row of results.
+const flops = `CAST(summary ->> '` + sweep.FlopsMetric + `' AS double precision)`
+
 // costs asks what a sweep's ended trials have cost.
 func costs(ctx context.Context, store sweep.Reader, id string) (s spent, err error) {
 	const text = `SELECT count(*) AS ended,
 		sum(CASE WHEN diverged THEN 1 ELSE 0 END) AS diverged,
-		sum(CASE WHEN diverged THEN 0 ELSE flops END) AS flops,
-		sum(CASE WHEN executions > 0 AND seconds > 0 THEN flops END) AS measured,
+		sum(CASE WHEN diverged THEN 0 ELSE ` + flops + ` END) AS flops,
+		sum(CASE WHEN executions > 0 AND seconds > 0 THEN ` + flops + ` END) AS measured,
 		sum(CASE WHEN executions > 0 AND seconds > 0 THEN seconds END) AS seconds,
 		sum(CASE WHEN executions > 0 AND seconds > 0 THEN 1 ELSE 0 END) AS timed
 		FROM results WHERE state IN ('completed', 'failed') AND sweep_id = `

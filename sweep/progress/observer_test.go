@@ -71,7 +71,7 @@ func (b *bench) start(index int64) {
 
 func (b *bench) complete(index int64, loss float64) {
 	b.record(sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Index: index}, Result: &sweep.Result{
-		State: sweep.Completed, Summary: map[string]float64{"loss": loss}, Seconds: 10, Flops: 100, Digest: "d",
+		State: sweep.Completed, Summary: map[string]float64{"loss": loss, "flops": 100}, Seconds: 10, Digest: "d",
 	}})
 }
 
@@ -162,7 +162,7 @@ func TestObserverExpects(t *testing.T) {
 	b := newBench(t, 1000, loss)
 	b.start(0)
 	b.record(sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Index: 0}, Result: &sweep.Result{
-		State: sweep.Completed, Seconds: 0.5, Flops: 1, Digest: "d",
+		State: sweep.Completed, Seconds: 0.5, Summary: map[string]float64{"flops": 1}, Digest: "d",
 	}})
 	if rate, short, err := progress.Speed(t.Context(), b.store, "noop"); err != nil || rate != 2 || !short {
 		t.Errorf("speed %g, short %t, %v; want 2 flop/s of a short trial", rate, short, err)

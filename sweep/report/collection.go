@@ -124,7 +124,7 @@ var collected = []string{loss: "validation_loss", testLoss: "test_loss", accurac
 func outcomeOf(t *sweep.TrialRecord, choice sweep.Select, description *sweep.Description,
 	metrics []string) (o outcome, compared bool) {
 	o = outcome{id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
-		score: choice.Diverged(description), parameters: t.Result.ParameterCount}
+		score: choice.Diverged(description), parameters: int64(t.Result.Summary[sweep.ParameterCountMetric])}
 	if !o.diverged {
 		if o.score, compared = t.Result.Summary[choice.By]; !compared && choice.By != "" {
 			return o, false

@@ -13,8 +13,8 @@ func layoutTrial(model string, length int64, lr float64, seed int64, loss, accur
 	return &sweep.TrialRecord{
 		Trial: sweep.Trial{Parameters: sweep.Parameters{"model": model, "length": length, "lr": lr, "seed": seed}},
 		State: sweep.Completed,
-		Result: &sweep.Result{State: sweep.Completed, ParameterCount: 7,
-			Summary: map[string]float64{"validation_loss": loss, "test_accuracy": accuracy, "test_loss": loss}},
+		Result: &sweep.Result{State: sweep.Completed, Summary: map[string]float64{sweep.ParameterCountMetric: 7,
+			"validation_loss": loss, "test_accuracy": accuracy, "test_loss": loss}},
 	}
 }
 

@@ -206,21 +206,18 @@ func decodeInputs(m *trainerpb.Inputs) *sweep.Inputs {
 
 func encodeResult(r *sweep.Result) *trainerpb.Result {
 	return &trainerpb.Result{
-		State:          string(r.State),
-		Diverged:       r.Diverged,
-		Summary:        r.Summary,
-		BestEpoch:      r.BestEpoch,
-		ParameterCount: r.ParameterCount,
-		WeightsDigest:  r.WeightsDigest,
-		KernelLevel:    r.KernelLevel,
-		Seconds:        r.Seconds,
-		Flops:          r.Flops,
-		Error:          valid(r.Error),
-		Stderr:         valid(r.Stderr),
-		Digest:         r.Digest,
-		Curves:         encodeCurves(r.Curves),
-		Labels:         encodeLabels(r.Labels),
-		Inputs:         encodeInputs(r.Inputs),
+		State:         string(r.State),
+		Diverged:      r.Diverged,
+		Summary:       r.Summary,
+		WeightsDigest: r.WeightsDigest,
+		KernelLevel:   r.KernelLevel,
+		Seconds:       r.Seconds,
+		Error:         valid(r.Error),
+		Stderr:        valid(r.Stderr),
+		Digest:        r.Digest,
+		Curves:        encodeCurves(r.Curves),
+		Labels:        encodeLabels(r.Labels),
+		Inputs:        encodeInputs(r.Inputs),
 	}
 }
 
@@ -235,21 +232,18 @@ func decodeResult(m *trainerpb.Result) (*sweep.Result, error) {
 			sweep.Cancelled)
 	}
 	return &sweep.Result{
-		State:          state,
-		Diverged:       m.GetDiverged(),
-		Summary:        m.GetSummary(),
-		BestEpoch:      m.GetBestEpoch(),
-		ParameterCount: m.GetParameterCount(),
-		WeightsDigest:  m.GetWeightsDigest(),
-		KernelLevel:    m.GetKernelLevel(),
-		Seconds:        m.GetSeconds(),
-		Flops:          m.GetFlops(),
-		Error:          m.GetError(),
-		Stderr:         m.GetStderr(),
-		Digest:         m.GetDigest(),
-		Curves:         curves,
-		Labels:         decodeLabels(m.GetLabels()),
-		Inputs:         decodeInputs(m.GetInputs()),
+		State:         state,
+		Diverged:      m.GetDiverged(),
+		Summary:       m.GetSummary(),
+		WeightsDigest: m.GetWeightsDigest(),
+		KernelLevel:   m.GetKernelLevel(),
+		Seconds:       m.GetSeconds(),
+		Error:         m.GetError(),
+		Stderr:        m.GetStderr(),
+		Digest:        m.GetDigest(),
+		Curves:        curves,
+		Labels:        decodeLabels(m.GetLabels()),
+		Inputs:        decodeInputs(m.GetInputs()),
 	}, nil
 }
 

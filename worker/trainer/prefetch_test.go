@@ -41,7 +41,7 @@ func newCounted() *counted {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.trained = append(c.trained, r.Index)
-		return &sweep.Result{State: sweep.Completed, ParameterCount: r.Index}, nil
+		return &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"index": float64(r.Index)}}, nil
 	}
 	return c
 }
@@ -77,7 +77,7 @@ func prefetching(t *testing.T) (*counted, sweep.Trainer, worker.Prefetcher) {
 func train(t *testing.T, wired sweep.Trainer, index int64) {
 	t.Helper()
 	result, err := wired.Train(t.Context(), request(index), nil)
-	if err != nil || result.ParameterCount != index {
+	if err != nil || result.Summary["index"] != float64(index) {
 		t.Fatalf("trial %d: %+v, %v", index, result, err)
 	}
 }

@@ -175,8 +175,8 @@ func TestFieldsOverTheWire(t *testing.T) {
 		},
 	}
 	result := &sweep.Result{
-		State: sweep.Failed, Diverged: true, Summary: map[string]float64{"loss": 0.1, "accuracy": 1},
-		BestEpoch: 3, ParameterCount: 1 << 33, WeightsDigest: "ab", KernelLevel: "avx512", Seconds: 0.5, Flops: 1e18,
+		State: sweep.Failed, Diverged: true, Summary: map[string]float64{"loss": 0.1, "flops": 1e18},
+		WeightsDigest: "ab", KernelLevel: "avx512", Seconds: 0.5,
 		Error: "why", Stderr: "tail", Digest: "cd",
 		Labels: &sweep.RunLabels{Name: "run", Group: "folds", Notes: "naïve", Tags: []string{"a", "b"}},
 		Inputs: &sweep.Inputs{Rows: []sweep.Input{{Kind: sweep.FileInput, Name: "naïve.py", Digest: "d"}},

@@ -51,7 +51,6 @@ func cleanResult(r *sweep.Result) *sweep.Result {
 	c.Stderr = CleanTail(r.Stderr)
 	c.Digest = cleanText(r.Digest)
 	c.Seconds = finite(r.Seconds)
-	c.Flops = finite(r.Flops)
 	c.Summary = make(map[string]float64, len(r.Summary))
 	for name, value := range r.Summary {
 		if math.IsNaN(value) || math.IsInf(value, 0) {

@@ -153,9 +153,8 @@ func shortResult(index int64) *sweep.Result {
 	digest := string(sweep.NewFingerprint("result", "", "", fmt.Append(nil, index)))
 	return &sweep.Result{
 		State: sweep.Completed, Summary: map[string]float64{"validation_loss": loss, "validation_accuracy": 1 - loss,
-			"test_accuracy": 0.5},
-		BestEpoch: 1, ParameterCount: 1506, WeightsDigest: digest, KernelLevel: "avx512", Seconds: 0.0025, Flops: 1e6,
-		Digest: digest,
+			"test_accuracy": 0.5, sweep.BestEpochMetric: 1, sweep.ParameterCountMetric: 1506, sweep.FlopsMetric: 1e6},
+		WeightsDigest: digest, KernelLevel: "avx512", Seconds: 0.0025, Digest: digest,
 		Curves: []sweep.Curve{{Metric: "validation_loss", Steps: []int64{1, 2},
 			Values: []float32{float32(loss), float32(loss) / 2}}},
 	}

@@ -36,7 +36,8 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f.write("s1", 0, 0, page)
 	for i := range n - 3 {
 		result := completed(float64(i%7)/4, fmt.Sprint(i))
-		result.Summary["v"], result.Seconds, result.BestEpoch = float64(i%5), float64(i%4+1), i%3
+		result.Summary["v"], result.Seconds = float64(i%5), float64(i%4+1)
+		result.Summary[sweep.BestEpochMetric] = float64(i % 3)
 		if i%5 == 0 {
 			delete(result.Summary, "v")
 		}

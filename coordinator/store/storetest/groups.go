@@ -36,7 +36,7 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 				for _, lr := range []float64{0.1, 0.01, 0.001} {
 					p := sweep.Parameters{"dataset": dataset, "model": model, "lr": lr, "seed": seed,
 						"nested": map[string]any{"seed": int64(1)}}
-					r := &sweep.Result{State: sweep.Completed, ParameterCount: 100, Digest: fmt.Sprint(len(runs)),
+					r := &sweep.Result{State: sweep.Completed, Digest: fmt.Sprint(len(runs)),
 						Summary: map[string]float64{
 							"validation_loss": float64(random.IntN(8)) / 8,
 							"test_accuracy":   float64(random.IntN(8)) / 8,

@@ -127,7 +127,7 @@ func testNamesOfView(f *fixture, parameters sweep.Parameters, metrics []string, 
 		}
 	}
 	check("lr", 2)
-	fields := []string{"seconds", "best_epoch", "trial_index", "worker"}
+	fields := []string{"seconds", "trial_index", "worker"}
 	for k, name := range metrics {
 		want := 1000*k - 2
 		switch _, parameter := parameters[name]; {

@@ -59,7 +59,7 @@ func testQuarantine(t *testing.T, open func(t *testing.T) sweep.Store) {
 			func(e *sweep.Event) { e.Result.Digest, e.Result.KernelLevel = long, long },
 			func(e *sweep.Event) { e.Time = time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC) },
 			func(e *sweep.Event) { e.Time = time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC) },
-			func(e *sweep.Event) { e.Result.BestEpoch, e.Result.ParameterCount = math.MaxInt64, math.MinInt64 },
+			func(e *sweep.Event) { e.Result.Summary[sweep.BestEpochMetric] = math.MaxFloat64 },
 			func(e *sweep.Event) { e.Note = long },
 		}
 		var batch []sweep.Event

@@ -22,8 +22,9 @@ func testQuery(t *testing.T, open func(t *testing.T) sweep.Store) {
 			`SELECT count(*) FROM results;`: {int64(3)},
 			`SELECT sum(CAST(summary ->> 'validation_loss' AS double precision)), avg(trial_index), max(seed)
 				FROM results`: {0.5, 1.0, int64(2)},
-			`SELECT parameters, summary FROM results WHERE trial_index = 1`:             {`{"lr":0.002,"model":"rnn","seed":1}`, nil},
-			`SELECT diverged, state FROM results WHERE NOT diverged AND best_epoch = 7`: {false, "completed"},
+			`SELECT parameters, summary FROM results WHERE trial_index = 1`: {`{"lr":0.002,"model":"rnn","seed":1}`, nil},
+			`SELECT diverged, state FROM results
+				WHERE NOT diverged AND CAST(summary ->> 'train_loss' AS double precision) = 0.6`: {false, "completed"},
 			`SELECT started_at, finished_at FROM results WHERE trial_index = 0`: {"2026-03-01T12:00:00.124456Z",
 				"2026-03-01T12:00:00.125456Z"},
 			`SELECT 'a;b' /* ; */ AS "x;y" -- ; end`:          {"a;b"},

@@ -229,7 +229,7 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 		// What no database can hold must not hold up the batch either.
 		odd := completed(math.NaN(), "a\x00\xff")
 		odd.Summary["infinite"] = math.Inf(-1)
-		odd.Seconds, odd.Flops = math.NaN(), math.Inf(1)
+		odd.Seconds = math.NaN()
 		odd.Error, odd.Stderr = "e\x00\xff", strings.Repeat("é\x00", 1<<17)
 		odd.Curves = append(odd.Curves, sweep.Curve{Metric: "short\x00", Steps: []int64{1, 2}, Values: []float32{1}},
 			odd.Curves[0])

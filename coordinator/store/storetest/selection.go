@@ -31,7 +31,8 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 	for i, loss := range []float64{0.5, 0.25, 4} {
 		result := completed(loss, fmt.Sprint(i))
 		result.Summary["both"] = loss
-		result.Seconds, result.ParameterCount, result.BestEpoch = float64(3-i), int64(100+i), int64(i)
+		result.Seconds = float64(3 - i)
+		result.Summary[sweep.ParameterCountMetric], result.Summary[sweep.BestEpochMetric] = float64(100+i), float64(i)
 		f.complete(trialID("s1", int64(i)), result)
 	}
 	f.complete(trialID("s1", 3), &sweep.Result{State: sweep.Completed, Diverged: true})

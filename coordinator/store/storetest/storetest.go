@@ -290,9 +290,7 @@ func completed(loss float64, digest string) *sweep.Result {
 		State: sweep.Completed,
 		Summary: map[string]float64{"validation_loss": loss, "validation_accuracy": 0.75, "test_accuracy": 0.5,
 			"train_loss": 0.1 + loss},
-		BestEpoch: 7, ParameterCount: 1506, WeightsDigest: "weights-" + digest, KernelLevel: "avx512",
-		Seconds: 0.25, Flops: 1e9,
-		Digest: digest,
+		WeightsDigest: "weights-" + digest, KernelLevel: "avx512", Seconds: 0.25, Digest: digest,
 		Curves: []sweep.Curve{
 			{Metric: "train_loss", Steps: []int64{1, 2, 4}, Values: []float32{3, 2, 1}},
 			{Metric: "validation_loss", Steps: []int64{1, 2, 4}, Values: []float32{3.5, 2.5, 1.5}},

@@ -17,7 +17,7 @@ SELECT
     CASE WHEN accuracy_n + accuracy_lost > 1 THEN sqrt((coalesce(m2, 0) + CASE WHEN accuracy_n > 0 AND accuracy_lost > 0
         THEN (accuracy_diverged - accuracy) * (accuracy_diverged - accuracy) * accuracy_n * accuracy_lost
             / (accuracy_n + accuracy_lost) ELSE 0 END) / (accuracy_n + accuracy_lost - 1)) END AS test_accuracy_sd,
-    parameter_count,
+    {{.JSON "integer" "summary" "parameter_count"}} AS parameter_count,
     {{.JSON "integer" "summary" "train_size"}} AS train_size,
     {{.JSON "integer" "summary" "test_size"}} AS test_size,
     {{.JSON "integer" "summary" "length"}} AS length,
@@ -30,7 +30,7 @@ FROM (
         CASE WHEN accuracy_diverged IS NULL THEN 0 ELSE diverged END AS accuracy_lost
     FROM (
         SELECT
-            s.sweep_id, s.name AS sweep_name, t.parameters, o.summary, p.replicates, p.diverged, p.parameter_count,
+            s.sweep_id, s.name AS sweep_name, t.parameters, o.summary, p.replicates, p.diverged,
             k.best_point_ties AS ties,
             coalesce({{.Aggregate "validation_loss" 0}}, 0) AS loss_n,
             {{.Aggregate "validation_loss" 1}} AS loss,
@@ -55,7 +55,7 @@ SELECT
     {{.JSON "number" "summary" "validation_loss"}},
     {{.JSON "number" "summary" "test_accuracy"}},
     NULL,
-    parameter_count,
+    {{.JSON "integer" "summary" "parameter_count"}},
     {{.JSON "integer" "summary" "train_size"}},
     {{.JSON "integer" "summary" "test_size"}},
     {{.JSON "integer" "summary" "length"}},

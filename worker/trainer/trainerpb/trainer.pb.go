@@ -816,14 +816,11 @@ type Result struct {
 	State    string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	Diverged bool   `protobuf:"varint,2,opt,name=diverged,proto3" json:"diverged,omitempty"`
 	// The summary metrics; a metric that is not finite is absent.
-	Summary        map[string]float64 `protobuf:"bytes,3,rep,name=summary,proto3" json:"summary,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	BestEpoch      int64              `protobuf:"varint,4,opt,name=best_epoch,json=bestEpoch,proto3" json:"best_epoch,omitempty"`
-	ParameterCount int64              `protobuf:"varint,5,opt,name=parameter_count,json=parameterCount,proto3" json:"parameter_count,omitempty"`
+	Summary map[string]float64 `protobuf:"bytes,3,rep,name=summary,proto3" json:"summary,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	// Hexadecimal SHA-256 of the final weights.
 	WeightsDigest string  `protobuf:"bytes,6,opt,name=weights_digest,json=weightsDigest,proto3" json:"weights_digest,omitempty"`
 	KernelLevel   string  `protobuf:"bytes,7,opt,name=kernel_level,json=kernelLevel,proto3" json:"kernel_level,omitempty"`
 	Seconds       float64 `protobuf:"fixed64,8,opt,name=seconds,proto3" json:"seconds,omitempty"`
-	Flops         float64 `protobuf:"fixed64,9,opt,name=flops,proto3" json:"flops,omitempty"`
 	Error         string  `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
 	// Whole curves, if the trainer returns them besides the points it has sent.
 	Curves []*Curve `protobuf:"bytes,11,rep,name=curves,proto3" json:"curves,omitempty"`
@@ -890,20 +887,6 @@ func (x *Result) GetSummary() map[string]float64 {
 	return nil
 }
 
-func (x *Result) GetBestEpoch() int64 {
-	if x != nil {
-		return x.BestEpoch
-	}
-	return 0
-}
-
-func (x *Result) GetParameterCount() int64 {
-	if x != nil {
-		return x.ParameterCount
-	}
-	return 0
-}
-
 func (x *Result) GetWeightsDigest() string {
 	if x != nil {
 		return x.WeightsDigest
@@ -921,13 +904,6 @@ func (x *Result) GetKernelLevel() string {
 func (x *Result) GetSeconds() float64 {
 	if x != nil {
 		return x.Seconds
-	}
-	return 0
-}
-
-func (x *Result) GetFlops() float64 {
-	if x != nil {
-		return x.Flops
 	}
 	return 0
 }
@@ -1482,18 +1458,14 @@ const file_trainer_proto_rawDesc = "" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\fR\x05state\"\xd7\x04\n" +
+	"\x05state\x18\x02 \x01(\fR\x05state\"\x8b\x04\n" +
 	"\x06Result\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x1a\n" +
 	"\bdiverged\x18\x02 \x01(\bR\bdiverged\x12?\n" +
-	"\asummary\x18\x03 \x03(\v2%.sweep.trainer.v2.Result.SummaryEntryR\asummary\x12\x1d\n" +
-	"\n" +
-	"best_epoch\x18\x04 \x01(\x03R\tbestEpoch\x12'\n" +
-	"\x0fparameter_count\x18\x05 \x01(\x03R\x0eparameterCount\x12%\n" +
+	"\asummary\x18\x03 \x03(\v2%.sweep.trainer.v2.Result.SummaryEntryR\asummary\x12%\n" +
 	"\x0eweights_digest\x18\x06 \x01(\tR\rweightsDigest\x12!\n" +
 	"\fkernel_level\x18\a \x01(\tR\vkernelLevel\x12\x18\n" +
 	"\aseconds\x18\b \x01(\x01R\aseconds\x12\x14\n" +
-	"\x05flops\x18\t \x01(\x01R\x05flops\x12\x14\n" +
 	"\x05error\x18\n" +
 	" \x01(\tR\x05error\x12/\n" +
 	"\x06curves\x18\v \x03(\v2\x17.sweep.trainer.v2.CurveR\x06curves\x12\x16\n" +
@@ -1503,7 +1475,8 @@ const file_trainer_proto_rawDesc = "" +
 	"\x06inputs\x18\x0f \x01(\v2\x18.sweep.trainer.v2.InputsR\x06inputs\x1a:\n" +
 	"\fSummaryEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"U\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01J\x04\b\x04\x10\x05J\x04\b\x05\x10\x06J\x04\b\t\x10\n" +
+	"\"U\n" +
 	"\x06Inputs\x12+\n" +
 	"\x04rows\x18\x01 \x03(\v2\x17.sweep.trainer.v2.InputR\x04rows\x12\x1e\n" +
 	"\n" +

@@ -177,12 +177,7 @@ const firstOf = (list, isFirst) => [
 function Metrics({ answer: { trial, objective }, result, metrics }) {
   const summary = result.summary || {};
   const missing = metrics.filter((m) => m.summary && m.goal && !(m.name in summary));
-  const { best_epoch: epoch, parameter_count: size, seconds } = result;
-  const facts = [
-    epoch && ["best epoch", epoch],
-    size && ["model parameters", count(size)],
-    seconds && ["trainer time", duration(seconds)],
-  ].filter((fact) => !!fact);
+  const { seconds } = result;
   return html`
     <h2>Metrics</h2>
     <div class="scroll">
@@ -204,12 +199,11 @@ function Metrics({ answer: { trial, objective }, result, metrics }) {
               </td>
             </tr>`,
           )}
-          ${facts.map(
-            ([name, value]) => html`<tr key=${name}>
-              <th scope="row">${name}</th>
-              <td class="num">${value}</td>
-            </tr>`,
-          )}
+          ${!!seconds &&
+          html`<tr>
+            <th scope="row">trainer time</th>
+            <td class="num">${duration(seconds)}</td>
+          </tr>`}
         </tbody>
       </table>
     </div>

@@ -81,10 +81,9 @@ class Validation:
 class Result:
     """The outcome of a trial. A metric of the summary that is not finite is left out."""
 
-    def __init__(self, summary=None, diverged=False, best_epoch=0, parameter_count=0, weights_digest="", flops=0.0, failed=None):
+    def __init__(self, summary=None, diverged=False, weights_digest="", failed=None):
         self.summary = {name: float(value) for name, value in (summary or {}).items() if math.isfinite(value)}
-        self.diverged, self.best_epoch, self.parameter_count = diverged, best_epoch, parameter_count
-        self.weights_digest, self.flops, self.failed = weights_digest, flops, failed
+        self.diverged, self.weights_digest, self.failed = diverged, weights_digest, failed
 
 
 class Trial:

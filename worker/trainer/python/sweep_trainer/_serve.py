@@ -198,8 +198,7 @@ class _Service:
             stream.end()
         return event(trial._take(), result=pb.Result(
             state="failed" if r.failed else "completed", error=r.failed or "", diverged=r.diverged, summary=r.summary,
-            best_epoch=r.best_epoch, parameter_count=r.parameter_count, weights_digest=r.weights_digest,
-            seconds=time.monotonic() - began, flops=r.flops if math.isfinite(r.flops) else 0,
+            weights_digest=r.weights_digest, seconds=time.monotonic() - began,
         ))
 
 

@@ -55,6 +55,9 @@ var description = sweep.Description{
 		{Name: "loss", Goal: "minimize", Curve: true, Summary: true, Doc: "f(w)"},
 		{Name: "gradient_norm", Curve: true, Doc: "Euclidean norm of the gradient"},
 		{Name: "distance", Goal: "minimize", Summary: true, Doc: "Euclidean distance of w from the minimum"},
+		{Name: sweep.BestEpochMetric, Summary: true, Doc: "epoch with the smallest loss"},
+		{Name: sweep.ParameterCountMetric, Summary: true, Doc: "numbers in w"},
+		{Name: sweep.FlopsMetric, Volatile: true, Summary: true, Doc: "floating-point operations, estimated"},
 		{Name: "seconds", Unit: "s", Volatile: true, Curve: true, Doc: "time since the start of this execution"},
 	},
 	Artifacts: []sweep.ArtifactSchema{{Name: "weights", MediaType: "application/octet-stream",
@@ -251,14 +254,13 @@ func (d *descent) result(diverged bool) *sweep.Result {
 		h.Write(word[:])
 	}
 	result := &sweep.Result{
-		State:          sweep.Completed,
-		Diverged:       diverged,
-		BestEpoch:      d.BestEpoch,
-		ParameterCount: d.dimension,
-		WeightsDigest:  hex.EncodeToString(h.Sum(nil)),
-		Seconds:        time.Since(d.started).Seconds(),
-		Flops:          8 * float64(d.dimension) * float64(d.Epoch),
-		Summary:        map[string]float64{"loss": d.BestLoss},
+		State:         sweep.Completed,
+		Diverged:      diverged,
+		WeightsDigest: hex.EncodeToString(h.Sum(nil)),
+		Seconds:       time.Since(d.started).Seconds(),
+		Summary: map[string]float64{"loss": d.BestLoss, sweep.BestEpochMetric: float64(d.BestEpoch),
+			sweep.ParameterCountMetric: float64(d.dimension),
+			sweep.FlopsMetric:          8 * float64(d.dimension) * float64(d.Epoch)},
 	}
 	if distance := math.Sqrt(square); !math.IsInf(distance, 0) && !math.IsNaN(distance) {
 		result.Summary["distance"] = distance

@@ -35,8 +35,8 @@ func TestConvergence(t *testing.T) {
 			t.Fatalf("loss falls by %v at epoch %d, want 0.81", ratio, i+1)
 		}
 	}
-	if result.BestEpoch != 20 {
-		t.Errorf("best epoch %d, want 20", result.BestEpoch)
+	if epoch := result.Summary[sweep.BestEpochMetric]; epoch != 20 {
+		t.Errorf("best epoch %v, want 20", epoch)
 	}
 }
 
