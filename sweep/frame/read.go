@@ -132,27 +132,25 @@ func Stored(value any) any {
 // record enters what is compared of a trial: some columns, or all.
 func (f *Frame) record(p *page, i int, t *sweep.TrialRecord, columns []*column) {
 	p.states[i] = stateOf(&sweep.TrialRow{State: t.State, Diverged: t.Result != nil && t.Result.Diverged})
-	if columns != nil {
-		for _, c := range columns {
-			if c.kind == sweep.MetricKind {
-				if t.Result != nil {
-					if value, ok := t.Result.Summary[c.name]; ok {
-						p.set(c, i, number(value))
-					}
-				}
-			} else if value, ok := t.Parameters[c.name]; ok {
-				f.parameter(p, i, c, value)
-			}
+	var summary map[string]float64
+	if t.Result != nil {
+		summary = t.Result.Summary
+	}
+	for _, c := range columns {
+		if value, ok := t.Parameters[c.name]; ok && c.kind == sweep.ParameterKind {
+			f.parameter(p, i, c, value)
+		} else if value, ok := summary[c.name]; ok && c.kind == sweep.MetricKind {
+			p.set(c, i, number(value))
 		}
+	}
+	if columns != nil {
 		return
 	}
 	for name, value := range t.Parameters {
 		f.parameter(p, i, f.member(sweep.ParameterKind, name), value)
 	}
-	if t.Result != nil {
-		for name, value := range t.Result.Summary {
-			p.set(f.member(sweep.MetricKind, name), i, number(value))
-		}
+	for name, value := range summary {
+		p.set(f.member(sweep.MetricKind, name), i, number(value))
 	}
 }
 

@@ -173,15 +173,6 @@ func (g *gathered) summary() UndecidedGroup {
 	return u
 }
 
-// Replicates is how many replicates a point of a spec has, which are told apart: 1 where the seed is drawn, goes with
-// another parameter, or has more than mostReplicates values.
-func Replicates(spec *sweep.Spec) int {
-	if seeds := seedsOf(spec); seeds != nil {
-		return int(seeds.Len())
-	}
-	return 1
-}
-
 // Replicate is which replicate of its point a trial is, from 0: the position of its seed in the sweep file.
 func Replicate(spec *sweep.Spec, p sweep.Parameters) int {
 	if seeds := seedsOf(spec); seeds != nil {
@@ -193,6 +184,8 @@ func Replicate(spec *sweep.Spec, p sweep.Parameters) int {
 // mostReplicates bounds what is kept of a group, and how often the trials that are left are gone through.
 const mostReplicates = 1000
 
+// seedsOf are the seeds that tell a point's replicates apart, nil where the seed is drawn, goes with another parameter,
+// or has more than mostReplicates values.
 func seedsOf(spec *sweep.Spec) *sweep.Values {
 	if spec.Random != nil && !spec.Random.Replicated {
 		return nil
