@@ -1,5 +1,5 @@
 -- The tables, in the words of Postgres. For SQLite, package migrate writes its types in their place:
---   * times are TEXT, UTC with microseconds ("2006-01-02T15:04:05.000000Z"), which sorts as time does;
+--   * times are integers: microseconds since 1970. The views show them in UTC, as "2006-01-02T15:04:05.000000Z";
 --   * arrays are BLOBs: steps as signed varints of their differences, values as little-endian single precision
 --     (sweep.EncodeSteps, sweep.EncodeValues); the view curves unfolds them;
 --   * JSON is TEXT; BOOLEAN is an integer 0 or 1;
@@ -27,7 +27,7 @@ CREATE TABLE cluster (
     expires_at timestamptz
 );
 INSERT INTO cluster (cluster_id, made_at, term, leader)
-VALUES ({{if .SQLite}}lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'){{else -}}
+VALUES ({{if .SQLite}}lower(hex(randomblob(16))), CAST(unixepoch('subsec') * 1000000 AS bigint){{else -}}
     replace(gen_random_uuid()::text, '-', ''), now(){{end}}, 0, '');
 
 {{if .Postgres -}}

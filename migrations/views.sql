@@ -21,9 +21,9 @@ SELECT
     (SELECT r.sweep_id FROM trials AS f JOIN sweeps AS r USING (sweep_no) WHERE f.trial_no = t.source_no) AS reused_from_sweep,
     (SELECT f.trial_index FROM trials AS f WHERE f.trial_no = t.source_no) AS reused_from_index,
     o.error,
-    t.queued_at,
-    t.started_at,
-    t.finished_at,
+    {{.Time "t.queued_at"}} AS queued_at,
+    {{.Time "t.started_at"}} AS started_at,
+    {{.Time "t.finished_at"}} AS finished_at,
     t.fingerprint,
     t.seed
 FROM trials AS t
@@ -55,12 +55,13 @@ CROSS JOIN LATERAL unnest(f.step_array, c.value_array) AS p (step, value){{end}}
 -- The sweeps (trial_index is NULL) and trials that have a name, a group, notes or tags.
 CREATE VIEW notes AS
 SELECT s.sweep_id, s.name AS sweep_name, CAST(NULL AS bigint) AS trial_index, CAST(NULL AS text) AS run_name,
-    CAST(NULL AS text) AS run_group, s.notes, s.tags, nullif(s.edited_by, '') AS edited_by, s.edited_at
+    CAST(NULL AS text) AS run_group, s.notes, s.tags, nullif(s.edited_by, '') AS edited_by,
+    {{.Time "s.edited_at"}} AS edited_at
 FROM sweeps AS s
 WHERE s.deleted_at IS NULL AND (s.notes <> '' OR s.tags <> '' OR s.edited_at IS NOT NULL)
 UNION ALL
 SELECT s.sweep_id, s.name, t.trial_index, nullif(o.run_name, ''), nullif(o.run_group, ''), coalesce(n.notes, o.notes, ''),
-    coalesce(n.tags, o.tags, ''), n.edited_by, n.edited_at
+    coalesce(n.tags, o.tags, ''), n.edited_by, {{.Time "n.edited_at"}}
 FROM trials AS t
 JOIN sweeps AS s USING (sweep_no)
 LEFT JOIN outcomes AS o USING (trial_no)
@@ -69,7 +70,7 @@ WHERE s.deleted_at IS NULL
     AND (n.sweep_no IS NOT NULL OR o.run_name <> '' OR o.run_group <> '' OR o.notes <> '' OR o.tags <> '');
 
 CREATE VIEW refusals AS
-SELECT s.sweep_id, t.trial_index, r.worker, r.reason, r.refusals, r.refused_at
+SELECT s.sweep_id, t.trial_index, r.worker, r.reason, r.refusals, {{.Time "r.refused_at"}} AS refused_at
 FROM trial_refusals AS r
 JOIN trials AS t USING (trial_no)
 JOIN sweeps AS s USING (sweep_no);
@@ -78,7 +79,8 @@ JOIN sweeps AS s USING (sweep_no);
 -- anything else ran in its worker is unknown then, so alone is NULL. SQLite takes
 -- the types of columns from the last SELECT.
 CREATE VIEW executions AS
-SELECT t.trial_no, t.execution, t.worker, t.started_at, t.finished_at AS ended_at, CAST('result' AS text) AS outcome,
+SELECT t.trial_no, t.execution, t.worker, {{.Time "t.started_at"}} AS started_at,
+    {{.Time "t.finished_at"}} AS ended_at, CAST('result' AS text) AS outcome,
     FALSE AS charged, FALSE AS forgotten, FALSE AS replaced, CAST(NULL AS boolean) AS alone,
     CAST(0 AS bigint) AS checkpoint, CAST('' AS text) AS reason, CAST('' AS text) AS note, CAST('' AS text) AS stderr,
     CAST(0 AS bigint) AS log_start
@@ -86,7 +88,7 @@ FROM trials AS t
 WHERE t.state = 'completed' AND t.execution <> '' AND NOT EXISTS (
     SELECT 1 FROM stored_executions AS e WHERE e.trial_no = t.trial_no AND e.execution = t.execution)
 UNION ALL
-SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.replaced,
+SELECT e.trial_no, e.execution, e.worker, {{.Time "e.started_at"}}, {{.Time "e.ended_at"}}, e.outcome, e.charged, e.forgotten, e.replaced,
     e.alone, e.checkpoint, e.reason, e.note, e.stderr, e.log_start
 FROM stored_executions AS e;
 
@@ -104,7 +106,8 @@ WHERE s.deleted_at IS NULL;
 -- What policies have decided about trials: that one stops, or, without a value, by what those of a generation do.
 CREATE VIEW decisions AS
 SELECT s.sweep_id, t.trial_index, d.rule, d.metric, d.position, d.value, d.threshold, d.trials,
-    nullif(d.observation_no, 0) AS observation_no, nullif(d.reason, '') AS reason, d.decided_at
+    nullif(d.observation_no, 0) AS observation_no, nullif(d.reason, '') AS reason,
+    {{.Time "d.decided_at"}} AS decided_at
 FROM stored_decisions AS d
 JOIN trials AS t USING (trial_no)
 JOIN sweeps AS s USING (sweep_no)
@@ -115,7 +118,7 @@ CREATE VIEW losses AS
 SELECT s.sweep_id, t.trial_index, t.state, t.losses,
     (SELECT g.losses FROM grids AS g WHERE g.sweep_no = t.sweep_no AND g.first_index <= t.trial_index
         ORDER BY g.ordinal DESC LIMIT 1) AS limit_losses,
-    e.execution, e.worker, e.started_at, e.ended_at AS lost_at
+    e.execution, e.worker, {{.Time "e.started_at"}} AS started_at, {{.Time "e.ended_at"}} AS lost_at
 FROM trials AS t
 JOIN sweeps AS s USING (sweep_no)
 JOIN stored_executions AS e USING (trial_no)

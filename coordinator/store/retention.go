@@ -139,9 +139,10 @@ func (t *transaction) removeTrials(number int64, trials []int64) (removed int64)
 
 // storeImplied gives executions of which the trials' rows tell everything rows of their own.
 const storeImplied = `INSERT INTO stored_executions (` + executionColumns + `)
-	SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.replaced,
+	SELECT e.trial_no, e.execution, e.worker, t.started_at, t.finished_at, e.outcome, e.charged, e.forgotten, e.replaced,
 		FALSE, e.checkpoint, e.reason, e.stderr, e.log_start, e.note
-	FROM {v} CROSS JOIN executions AS e WHERE e.trial_no = v.source AND e.alone IS NULL`
+	FROM {v} JOIN trials AS t ON t.trial_no = v.source CROSS JOIN executions AS e
+	WHERE e.trial_no = v.source AND e.alone IS NULL`
 
 // transfer moves results that other sweeps reuse to their new owners.
 func (t *transaction) transfer(number int64, gone database.Batch) {

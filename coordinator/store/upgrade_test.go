@@ -244,7 +244,7 @@ var columnsOf = map[string]string{
 // inSQLite are the types of SQLite that stand for those of Postgres.
 var inSQLite = map[string]string{
 	"bigint": "INTEGER", "integer": "INTEGER", "smallint": "INTEGER", "double precision": "REAL", "text": "TEXT",
-	"json": "TEXT", "jsonb": "TEXT", "timestamp with time zone": "TEXT", "boolean": "BOOLEAN", "bytea": "BLOB",
+	"json": "TEXT", "jsonb": "TEXT", "timestamp with time zone": "INTEGER", "boolean": "BOOLEAN", "bytea": "BLOB",
 	"ARRAY": "BLOB",
 }
 

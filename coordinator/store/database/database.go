@@ -140,9 +140,9 @@ type Terms struct {
 	WithoutRowid, Length, Value string
 	// Members has, by kind ("text", "number", "integer", "without"), how a member of a JSON object is written whose
 	// names stand for %[1]s and %[2]s: the value, NULL if it is of another type, or the object without it. Aggregates
-	// is how a number of a metric's array is.
-	Members    map[string]string
-	Aggregates string
+	// is how a number of a metric's array is, Times how a stored time is shown.
+	Members           map[string]string
+	Aggregates, Times string
 }
 
 // JSON writes a member of an object.
@@ -158,6 +158,9 @@ func (t Terms) JSON(kind, object, name string) (string, error) {
 func (t Terms) Aggregate(metric string, number int) string {
 	return fmt.Sprintf(t.Aggregates, metric, number)
 }
+
+// Time writes a stored time.
+func (t Terms) Time(column string) string { return fmt.Sprintf(t.Times, column) }
 
 // The objects of a trial that have members.
 const (

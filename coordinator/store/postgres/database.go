@@ -119,6 +119,7 @@ var dialect = database.Dialect{
 			"text": "json_text(%s, '%s')", "number": "json_number(%s, '%s')", "integer": "json_integer(%s, '%s')",
 			"without": "json_without(%s, '%s')",
 		},
+		Times:      "%s",
 		Aggregates: "(p.metrics -> '%s' ->> %d)::double precision",
 	},
 	// Whoever reads for users reads the views; where that login is not made yet, it is granted them when it is.

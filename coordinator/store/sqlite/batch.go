@@ -87,7 +87,7 @@ func (b *batch) value(row, column int) vtab.Value {
 			return v.V
 		}
 	case *time.Time:
-		return formatTime(*v)
+		return encodeTime(*v)
 	case *float64:
 		if !math.IsNaN(*v) {
 			return *v

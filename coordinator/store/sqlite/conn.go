@@ -24,7 +24,7 @@ type conn struct {
 // mostStatements bounds the prepared statements that are kept.
 const mostStatements = 100
 
-// timeLayout is how times are stored: fixed width, so that they sort as text.
+// timeLayout is how views show times: fixed width, so that they sort as text.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
 // Close closes the statements and the connection.
@@ -114,7 +114,7 @@ func (c *conn) with(ctx context.Context, text string, args []any,
 		case int:
 			values[i].Value = int64(v)
 		case time.Time:
-			values[i].Value = formatTime(v)
+			values[i].Value = encodeTime(v)
 		case database.Batch:
 			handle := lastHandle.Add(1)
 			running.Store(handle, &batch{Batch: v})
@@ -194,10 +194,13 @@ func assign(dest any, value driver.Value) (err error) {
 		}
 		*d, fits = blob, fits || isText || isBlob
 	case *time.Time:
-		if *d = (time.Time{}); isText {
+		*d = time.Time{}
+		if isInteger {
+			*d = time.UnixMicro(integer).UTC()
+		} else if isText { // of a view
 			*d, err = time.Parse(timeLayout, text)
 		}
-		fits = fits || isText
+		fits = fits || isInteger || isText
 	case *[]int64:
 		*d, err = sweep.DecodeSteps(blob)
 		fits = fits || isBlob
@@ -211,9 +214,10 @@ func assign(dest any, value driver.Value) (err error) {
 	return err
 }
 
-func formatTime(t time.Time) driver.Value {
+// encodeTime returns a time as it is stored: microseconds since 1970.
+func encodeTime(t time.Time) driver.Value {
 	if t.IsZero() {
 		return nil
 	}
-	return t.UTC().Format(timeLayout)
+	return t.UnixMicro()
 }

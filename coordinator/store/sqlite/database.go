@@ -182,6 +182,9 @@ var dialect = database.Dialect{
 			"integer": "%s ->> '$.%s'",
 			"without": "json_remove(%s, '$.%s')",
 		},
+		// Negative ones are before 1970.
+		Times: "strftime('%%Y-%%m-%%dT%%H:%%M:%%S', (%[1]s - (%[1]s %% 1000000 + 1000000) %% 1000000) / 1000000, " +
+			"'unixepoch') || printf('.%%06dZ', (%[1]s %% 1000000 + 1000000) %% 1000000)",
 		Aggregates: "CAST(p.metrics ->> '$.%s[%d]' AS REAL)",
 	},
 	Types: func(sql string) string {
@@ -196,7 +199,7 @@ var dialect = database.Dialect{
 	CreateMigrations: `CREATE TABLE IF NOT EXISTS schema_migrations (
     number     INTEGER PRIMARY KEY,
     name       TEXT NOT NULL,
-    applied_at TEXT NOT NULL
+    applied_at INTEGER NOT NULL
 )`,
 	Anew:      "then move that file away and begin a new one",
 	Collation: `BINARY`,
@@ -212,7 +215,7 @@ var dialect = database.Dialect{
 // types are those of SQLite by those of Postgres. It checks no foreign keys, and has no other collation.
 var types = map[string]string{
 	"bigint": "INTEGER", "integer": "INTEGER", "smallint": "INTEGER", "double precision": "REAL", "text": "TEXT",
-	"json": "TEXT", "timestamptz": "TEXT", "boolean": "BOOLEAN", "bytea": "BLOB", "bigint[]": "BLOB", "real[]": "BLOB",
+	"json": "TEXT", "timestamptz": "INTEGER", "boolean": "BOOLEAN", "bytea": "BLOB", "bigint[]": "BLOB", "real[]": "BLOB",
 	" GENERATED ALWAYS AS IDENTITY": "", ` COLLATE "C"`: "",
 }
 

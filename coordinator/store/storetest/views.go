@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"sweep/sweep"
 )
@@ -233,6 +234,18 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f.complete(trialID("s1", 7), &sweep.Result{State: sweep.Completed, Curves: []sweep.Curve{
 		{Metric: "loss", Steps: []int64{1, 3}, Values: []float32{0.1, float32(math.NaN())}},
 	}})
+	f.must(f.SetAnnotation(f.ctx, "s1", sweep.Edit{Tags: []string{"timed"}}))
+	for view, column := range map[string]string{"results": "finished_at", "executions": "started_at",
+		"notes": "edited_at"} {
+		for _, row := range f.rows(`SELECT ` + column + ` FROM ` + view + ` WHERE ` + column + ` > '1970-01-02'`) {
+			if at, err := time.Parse("2006-01-02T15:04:05.000000Z", fmt.Sprint(row[0])); err != nil || at.Year() < 2026 {
+				t.Errorf("%s.%s: %v", view, column, row[0])
+			}
+		}
+		if f.rows(`SELECT count(*) FROM ` + view + ` WHERE ` + column + ` > '2026-01-01'`)[0][0] == int64(0) {
+			t.Errorf("%s has no times", view)
+		}
+	}
 	want := [][]any{{"s1", int64(7), "loss", int64(1), float64(float32(0.1))}, {"s1", int64(7), "loss", int64(3), nil}}
 	if got := f.rows(`SELECT sweep_id, trial_index, metric, step, value FROM curves
 		ORDER BY step`); !equalRows(got, want) {
