@@ -12,7 +12,7 @@ import (
 
 // Metrics of trials are stored outside of JSON, so that sorting by one reads a narrow table. Each
 // metric of a sweep has a number, in the table metric_names: the first ones are columns of the table
-// scores, one row per trial, and further ones are rows of the table metrics, one per trial and metric.
+// scores, one row per trial, and further ones are rows of metric_values, one per trial and metric.
 
 // scoreColumns are the columns of scores, by the metric's number.
 var scoreColumns = [...]string{"metric0", "metric1", "metric2", "metric3", "metric4", "metric5", "metric6", "metric7"}
@@ -22,7 +22,7 @@ var scoreColumns = [...]string{"metric0", "metric1", "metric2", "metric3", "metr
 const mostMetrics = 1000
 
 // metricPlace is where a metric is stored: in a column of scores, or, if column is empty, in
-// the rows of metrics with its number.
+// the rows of metric_values with its number.
 type metricPlace struct {
 	column string
 	number int64
@@ -36,7 +36,7 @@ func placeOf(number int64) *metricPlace {
 	return &metricPlace{number: number}
 }
 
-// metricRow is a row of metrics.
+// metricRow is a row of metric_values.
 type metricRow struct {
 	entry  *entry
 	number int64
