@@ -87,6 +87,9 @@ type Trial struct {
 	Budget  int64       `json:"-"`
 	// Lost is how many of its executions were lost before it was taken, those included that do not count yet.
 	Lost int `json:"lost,omitempty"`
+	// Again says that it was executed before, and may have taken a worker with it that had not said so yet: its next
+	// execution is announced before it trains.
+	Again bool `json:"again,omitempty"`
 }
 
 // TrialRecord is a trial as a store has it.

@@ -245,7 +245,7 @@ func (e *execution) train() (*sweep.Result, error) {
 	e.process.Store(&process)
 	e.announcing.Lock() // the announcement has the note on the checkpoint
 	checkpoint := e.loadCheckpoint()
-	if e.delivery.Redelivered() || e.delivery.Alone() { // the trial may have killed a worker before it was announced
+	if e.delivery.Redelivered() || e.delivery.Again { // the trial may have killed a worker before it was announced
 		e.announceLocked()
 	}
 	e.announcing.Unlock()

@@ -169,7 +169,7 @@ func (t *transaction) trials(id, text string, args ...any) (trials []sweep.Trial
 		if err := trial.Parameters.UnmarshalJSON(parameters); err != nil {
 			return fmt.Errorf("parameters of trial %v: %w", trial.TrialID, err)
 		}
-		if executions > 0 {
+		if trial.Again = executions > 0; trial.Again {
 			again = append(again, trial.Index)
 		}
 		trials = append(trials, trial)

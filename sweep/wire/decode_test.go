@@ -12,8 +12,8 @@ import (
 func FuzzDecodeJob(f *testing.F) {
 	f.Add("sweep.work.cpu.a.s1.0",
 		[]byte(
-			`{"version":4,"sweep":"s1","index":0,"requirement":{"trainer":"noop"},"pool":"cpu","parameters":{"a":1}}`))
-	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":5}`))
+			`{"version":5,"sweep":"s1","index":0,"requirement":{"trainer":"noop"},"pool":"cpu","parameters":{"a":1}}`))
+	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":6}`))
 	f.Add("sweep.work", []byte(`[`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
 		job, err := decodeJob(subject, data)
@@ -54,7 +54,7 @@ func FuzzDecodeEvents(f *testing.F) {
 	}
 	f.Add("sweep.events.cpu.w1", data)
 	f.Add("sweep.events.cpu.w1",
-		[]byte(`{"version":4,"pool":"cpu","events":[{"kind":"started","sweep":"s1","execution":"\u0000"}]}`))
+		[]byte(`{"version":5,"pool":"cpu","events":[{"kind":"started","sweep":"s1","execution":"\u0000"}]}`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
 		events, err := decodeEvents(subject, data)
 		if err != nil {

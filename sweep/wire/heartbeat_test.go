@@ -66,8 +66,8 @@ func TestHeartbeat(t *testing.T) {
 	// What cannot be read, or is of another pool than its subject, is dropped.
 	for subject, data := range map[string]string{
 		"sweep.beat.cpu.w2": "junk",
-		"sweep.beat.gpu.w3": `{"version":4,"beat":{"pool":"cpu","id":"w3"}}`,
-		"sweep.beat.cpu.w4": `{"version":5,"beat":"of another form"}`,
+		"sweep.beat.gpu.w3": `{"version":5,"beat":{"pool":"cpu","id":"w3"}}`,
+		"sweep.beat.cpu.w4": `{"version":6,"beat":"of another form"}`,
 	} {
 		if err := conn.PublishMsg(&nats.Msg{Subject: subject, Data: []byte(data)}); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 
 // Version is the version of messages. It increases whenever older programs would misunderstand newer ones, which leave
 // them to those who know them. Events of the version before are to be read from then on: workers may still report.
-const Version = 4
+const Version = 5
 
 // EventsStream is the stream of events; each pool has a stream of jobs.
 const (

@@ -748,15 +748,15 @@ func TestMalformedJobsAreTerminated(t *testing.T) {
 	const head = `"requirement":{"trainer":"noop"},"pool":"cpu"`
 	bad := map[string]string{
 		"0":   "not json",
-		"2":   `{"version":4,"sweep":"s1","index":3,` + head + `}`,
-		"3":   `{"version":4,"sweep":"s1","index":3,"pool":"cpu"}`,
-		"4":   `{"version":4,"sweep":"s1","index":4,"requirement":{"trainer":"noop"},"pool":"gpu"}`,
-		"x":   `{"version":4,"sweep":"s1","index":0,` + head + `}`,
-		"5.6": `{"version":4,"sweep":"s1","index":5,` + head + `}`,
+		"2":   `{"version":5,"sweep":"s1","index":3,` + head + `}`,
+		"3":   `{"version":5,"sweep":"s1","index":3,"pool":"cpu"}`,
+		"4":   `{"version":5,"sweep":"s1","index":4,"requirement":{"trainer":"noop"},"pool":"gpu"}`,
+		"x":   `{"version":5,"sweep":"s1","index":0,` + head + `}`,
+		"5.6": `{"version":5,"sweep":"s1","index":5,` + head + `}`,
 		"7":   ``,
 		"8":   `{"sweep":"s1","index":8,` + head + `}`,
-		"9":   `{"version":4,"sweep":"s1","index":9,` + head + `,"parameters":[1]}`,
-		"10":  `{"version":4,"sweep":"s1","index":10,` + head + `,"limits":{"timeout":-1}}`,
+		"9":   `{"version":5,"sweep":"s1","index":9,` + head + `,"parameters":[1]}`,
+		"10":  `{"version":5,"sweep":"s1","index":10,` + head + `,"limits":{"timeout":-1}}`,
 		"11":  `{"version":1,"sweep":"s1","index":11,` + head + `}`,
 	}
 	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
@@ -793,8 +793,8 @@ func TestNewerMessagesAreLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	for subject, data := range map[string]string{
-		"sweep.work.cpu.all.s1.0":  `{"version":5,"sweep":{"of":"another form"}}`,
-		"sweep.events.cpu.worker1": `{"version":5,"events":7}`,
+		"sweep.work.cpu.all.s1.0":  `{"version":6,"sweep":{"of":"another form"}}`,
+		"sweep.events.cpu.worker1": `{"version":6,"events":7}`,
 	} {
 		if _, err := js.Publish(t.Context(), subject, []byte(data)); err != nil {
 			t.Fatal(err)
@@ -803,7 +803,7 @@ func TestNewerMessagesAreLeft(t *testing.T) {
 	newer := consumer(t, w, "cpu")
 	eventually(t, "the newer job is refused", func() bool {
 		none(t, newer, 50*time.Millisecond)
-		return strings.Contains(log.String(), "of version 5")
+		return strings.Contains(log.String(), "of version 6")
 	})
 	c := events(t, w)
 	if batch, err := c.Fetch(t.Context(), 50*time.Millisecond); err != nil || len(batch.Events)+len(batch.Bad) != 0 {
@@ -1130,14 +1130,14 @@ func TestSamples(t *testing.T) {
 func TestMalformedEvents(t *testing.T) {
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
-	head := `{"version":4,"pool":"cpu","events":[{"sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z",`
+	head := `{"version":5,"pool":"cpu","events":[{"sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z",`
 	unreadable := []string{
-		``, `{`, `[]`, `"x"`, `{"version":1`, `{"version":4,"events":"other"}`, `{"events":[]}`,
-		`{"version":4,"pool":"gpu","events":[]}`, `{"version":4,"events":[]}`, `{"version":3,"pool":"cpu","events":[]}`,
+		``, `{`, `[]`, `"x"`, `{"version":1`, `{"version":5,"events":"other"}`, `{"events":[]}`,
+		`{"version":5,"pool":"gpu","events":[]}`, `{"version":5,"events":[]}`, `{"version":4,"pool":"cpu","events":[]}`,
 		head + `"kind":"points","curves":[{"metric":"m","steps":"Ag==","values":"AAAA"}]}]}`,
 		head + `"kind":"points","curves":[{"metric":"m","steps":"AgIC","values":"AACAPw=="}]}]}`,
 		strings.Repeat(`{"a":`, 20000),
-		`{"version":4,"pool":"cpu","events":[],"samples":"AAEA"}`,        // of an event that there is not
+		`{"version":5,"pool":"cpu","events":[],"samples":"AAEA"}`,        // of an event that there is not
 		head + `"kind":"points"}],"samples":"AQEBbQABAQIAAIA/"}`,         // of a result that there is not
 		head + `"kind":"points"}],"samples":"AAEBbQABAQIAAIA"}`,          // no base64
 		head + `"kind":"points"}],"samples":"AAEBbQABAQIAAA=="}`,         // ends too early

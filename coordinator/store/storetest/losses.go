@@ -70,6 +70,9 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		f.record(lost(f, id, ""))
 		want(f, id, sweep.Pending, 2)
+		if next, err := f.PendingTrials(f.ctx, "s1", 0, 1); err != nil || len(next) != 1 || !next[0].Again || next[0].Lost != 2 {
+			t.Errorf("%+v, %v", next, err)
+		}
 		rows := f.rows(
 			`SELECT trial_index, state, losses, worker FROM losses WHERE sweep_id = 's1' ORDER BY started_at`)
 		if !equalRows(rows, [][]any{{int64(0), "pending", int64(2), "worker-a"},

@@ -38,11 +38,11 @@ func steal(path string) {
 		read("a link", mine)
 		_ = os.Remove(mine)
 	}
-	if os.Link(path, mine) == nil {
-		read("a second name", mine)
-		_ = os.Remove(mine)
-	}
-	for _, place := range []string{mine, beside} {
+	for _, place := range []string{mine, beside} { // which may be in different file systems
+		if os.Link(path, place) == nil {
+			read("a second name", place)
+			_ = os.Remove(place)
+		}
 		if os.Rename(path, place) == nil {
 			read("another name", place)
 			_ = os.Rename(place, path)
