@@ -199,11 +199,13 @@ function Metrics({ answer: { trial, objective }, result, metrics }) {
               </td>
             </tr>`,
           )}
-          ${!!seconds &&
-          html`<tr>
+          ${
+            !!seconds &&
+            html`<tr>
             <th scope="row">trainer time</th>
             <td class="num">${duration(seconds)}</td>
-          </tr>`}
+          </tr>`
+          }
         </tbody>
       </table>
     </div>
