@@ -68,7 +68,7 @@ export function rgba(hex, alpha) {
   return `rgba(${[...channels, alpha].join()})`;
 }
 
-// Viridis by Smith and van der Walt at every eighth, as in figures: even to the eye, in grey as well.
+// Viridis by Smith and van der Walt at every eighth, as in figures: even to the eye, in grey too.
 // prettier-ignore
 const viridis = [
   [68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140],
