@@ -98,14 +98,22 @@ func (r *Result) ComputeDigest(volatile map[string]bool) string {
 	text(string(r.State))
 	text(r.KernelLevel)
 	text(r.WeightsDigest)
-	// These two come first, as integers: so digests are those of the time when they were no metrics.
+	// These two come first, as integers: so digests are those of the time when they were no metrics. What is no integer
+	// that a float has exactly would be another on other processors, and stands among the metrics.
 	first := []string{BestEpochMetric, ParameterCountMetric}
+	whole := func(name string) bool {
+		v := r.Summary[name]
+		return v == math.Trunc(v) && math.Abs(v) < 1<<53
+	}
 	for _, name := range first {
-		number(uint64(int64(r.Summary[name])))
+		var v int64
+		if !volatile[name] && whole(name) {
+			v = int64(r.Summary[name])
+		}
+		number(uint64(v))
 	}
 	for _, name := range sortedKeys(r.Summary) {
-		whole := r.Summary[name] == math.Trunc(r.Summary[name])
-		if !volatile[name] && (!whole || !slices.Contains(first, name)) {
+		if !volatile[name] && (!whole(name) || !slices.Contains(first, name)) {
 			text(name)
 			number(math.Float64bits(r.Summary[name]))
 		}
