@@ -51,7 +51,7 @@ race_flags = $(foreach package,$(uninstrumented),-gcflags=$(package)=-race=false
 race:
 	./.ci/install
 	packages="$${PACKAGES:-$$(.ci/concurrent)}" cgo="$$($(GO) env CGO_ENABLED)" && \
-	  CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(GO) test -exec "env CGO_ENABLED=$$cgo" -race $(race_flags) -vet=off -short -timeout 60m -parallel 4 $$packages
+	  CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(GO) test -exec "env -u GOTMPDIR CGO_ENABLED=$$cgo" -race $(race_flags) -vet=off -short -timeout 60m -parallel 4 $$packages
 
 # "make test" tries each promise once. CHAOS names the seeds that choose what breaks when.
 CHAOS ?= 1-10

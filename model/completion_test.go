@@ -225,7 +225,7 @@ func untrained(tb testing.TB, stack sweep.Parameters, beam int, products bool) *
 	if err != nil {
 		tb.Fatal(err)
 	}
-	parameters, err := schema.Resolve(point)
+	parameters, err := schema().Resolve(point)
 	if err != nil {
 		tb.Fatal(err)
 	}

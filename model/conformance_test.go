@@ -153,7 +153,7 @@ func (c *candidate) reading(t *testing.T) *candidate {
 	t.Helper()
 	point := c.settings.parameters.Clone()
 	for name := range point {
-		if p := schema.Parameter(name); p.AppliesWhen != nil && p.AppliesWhen["task"] != nil || name == "task" {
+		if p := schema().Parameter(name); p.AppliesWhen != nil && p.AppliesWhen["task"] != nil || name == "task" {
 			delete(point, name)
 		}
 	}

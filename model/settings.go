@@ -1,6 +1,8 @@
 package model
 
 import (
+	"sync"
+
 	"sweep/model/dataset"
 	"sweep/model/network"
 	"sweep/model/optim"
@@ -33,18 +35,18 @@ type settings struct {
 }
 
 // schema is the description that every request is checked against.
-var schema = description()
+var schema = sync.OnceValue(description)
 
 // settingsOf reads a trial's parameters, and checks them against the schema once more since a
 // request may come from a foreign program: what does not fit is a *sweep.ParameterError.
 func settingsOf(p sweep.Parameters) (*settings, error) {
-	resolved, err := schema.Resolve(p)
+	resolved, err := schema().Resolve(p)
 	if err != nil {
 		return nil, err
 	}
-	for i := range schema.Parameters {
+	for i := range schema().Parameters {
 		// What does not apply has a value that does nothing.
-		if s := &schema.Parameters[i]; resolved[s.Name] == nil {
+		if s := &schema().Parameters[i]; resolved[s.Name] == nil {
 			if resolved[s.Name] = s.Neutral; s.Neutral == nil {
 				resolved[s.Name] = s.Default
 			}
@@ -110,7 +112,7 @@ func (s *settings) check() error {
 			Problem: "has no effect here: test_every is -1, so there is no test before the end"}
 	}
 	if s.openEnded {
-		if err := schema.Endless(s.parameters); err != nil {
+		if err := schema().Endless(s.parameters); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 //go:embed assets
@@ -19,12 +20,12 @@ var index string
 
 // importMapHash is of the one script that stands in the page itself: the names by
 // which others' modules find each other. Browsers take it from nowhere else.
-var importMapHash = func() string {
+var importMapHash = sync.OnceValue(func() string {
 	_, rest, _ := strings.Cut(index, `<script type="importmap">`)
 	text, _, _ := strings.Cut(rest, "</script>")
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}()
+})
 
 // pages serves the assets. They are the program's own, so a browser asks each time
 // whether it has the program's.

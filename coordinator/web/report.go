@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sweep/sweep"
 	"sweep/sweep/figure"
@@ -26,8 +27,10 @@ var reportText string
 //go:embed assets/style.css
 var style string
 
-var reportTemplate = template.Must(template.New("report").Parse(
-	strings.Replace(reportText, "/* colours of the dashboard */", lightColours(), 1)))
+var reportTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Parse(
+		strings.Replace(reportText, "/* colours of the dashboard */", lightColours(), 1)))
+})
 
 // lightColours are the colours of the dashboard on light ground, which the first rule of its style sheet has.
 func lightColours() string {
@@ -112,7 +115,7 @@ func (s *Server) Report(ctx context.Context, out io.Writer, reference string) er
 			return err
 		}
 	}
-	return reportTemplate.Execute(out, r)
+	return reportTemplate().Execute(out, r)
 }
 
 // read fills in what the sweep's columns tell.

@@ -269,7 +269,7 @@ func writeJSON(w http.ResponseWriter, value any) error {
 // secure sets what browsers are to hold to on every page.
 func secure(next http.Handler) http.Handler {
 	policy := strings.Join([]string{
-		"default-src 'none'", "script-src 'self' '" + importMapHash + "'", "style-src 'self'", "img-src 'self' data:",
+		"default-src 'none'", "script-src 'self' '" + importMapHash() + "'", "style-src 'self'", "img-src 'self' data:",
 		"connect-src 'self'", "font-src 'self'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
 	}, "; ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -305,10 +306,12 @@ var token = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // label is the form of the names of sweeps: one line. Bounding it to 200 characters in the
 // pattern would slow down every start of the program.
-var label = regexp.MustCompile(`^[^\pC\s][^\pC]*$`)
+var label = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[^\pC\s][^\pC]*$`)
+})
 
 func isLabel(text string) bool {
-	return utf8.RuneCountInString(text) <= 200 && label.MatchString(text)
+	return utf8.RuneCountInString(text) <= 200 && label().MatchString(text)
 }
 
 func (d *decoder) plainToken(key string, target *string) {

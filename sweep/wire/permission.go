@@ -32,7 +32,9 @@ func (e *PermissionError) Error() string {
 }
 
 // violation matches the server's error.
-var violation = regexp.MustCompile(`(?i)permissions violation for (publish|subscription) to "([^"]*)"`)
+var violation = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)permissions violation for (publish|subscription) to "([^"]*)"`)
+})
 
 // newPermissionError returns the PermissionError for a server's error, nil if it is another error.
 func newPermissionError(addresses string, err error) *PermissionError {
@@ -40,7 +42,7 @@ func newPermissionError(addresses string, err error) *PermissionError {
 		return nil
 	}
 	e := &PermissionError{Servers: Redacted(addresses)}
-	if m := violation.FindStringSubmatch(err.Error()); m != nil {
+	if m := violation().FindStringSubmatch(err.Error()); m != nil {
 		e.Subscribe, e.Subject = strings.EqualFold(m[1], "subscription"), m[2]
 	}
 	return e

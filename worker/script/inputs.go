@@ -22,8 +22,8 @@ import (
 )
 
 // A result belongs to what its program has read. Python's start-up module (python/sitecustomize.py) appends a line to a
-// file for each file, module and variable before it is read, so that a process that is killed has told everything; a
-// recorder follows that file and digests what it names. Lines begin with a letter:
+// file, which the first line makes, for each file, module and variable before it is read, so that a process that is
+// killed has told everything; a recorder follows that file and digests what it names. Lines begin with a letter:
 //
 //	B PID             a process records
 //	R SIZE TIME PATH  a file is read, which has this size and time of change in nanoseconds
@@ -76,7 +76,7 @@ type inputFile struct {
 }
 
 // newRecorder prepares the recording of a trial whose program has these variables.
-func (e *execution) newRecorder(variables environment) (*recorder, error) {
+func (e *execution) newRecorder(variables environment) *recorder {
 	r := &recorder{
 		path: filepath.Join(e.scratch, "inputs"), trainer: e.trainer, began: time.Now(), variables: variables,
 		project: e.project, words: map[string]*inputFile{}, shared: map[string]bool{},
@@ -96,10 +96,7 @@ func (e *execution) newRecorder(variables environment) (*recorder, error) {
 			r.words[filepath.Clean(path)] = f
 		}
 	}
-	if err := os.WriteFile(r.path, nil, 0o600); err != nil {
-		return nil, fmt.Errorf("files of the trial: %w", err)
-	}
-	return r, nil
+	return r
 }
 
 // follow digests what is read until the returned function is called, which waits for the rest. It keeps the list so far
@@ -140,11 +137,18 @@ func (r *recorder) follow(kept string) (end func()) {
 func (r *recorder) take() {
 	const most = 64 << 20
 	f, err := os.Open(r.path)
-	if err != nil {
+	if errors.Is(err, os.ErrNotExist) && r.read == 0 {
+		return // nothing records yet
+	}
+	var size int64
+	if err == nil {
+		defer func() { _ = f.Close() }() // it was only read
+		size, err = f.Seek(0, io.SeekEnd)
+	}
+	if err != nil || size < r.read {
 		r.other = "the program, whose record is gone,"
 		return
 	}
-	defer func() { _ = f.Close() }() // it was only read
 	if _, err = f.Seek(r.read, io.SeekStart); err != nil {
 		return
 	}

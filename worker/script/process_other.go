@@ -36,3 +36,5 @@ func (p *process) run(context.Context, time.Duration) (*os.ProcessState, error) 
 func signalled(*os.ProcessState) string { return "" }
 
 func lockFolder(string) (*os.File, error) { return nil, errUnsupported }
+
+func links(os.FileInfo) uint64 { return 0 }

@@ -185,3 +185,11 @@ func lockFolder(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// links is how many names a file has.
+func links(info os.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Nlink) // of another type on other systems
+	}
+	return 0
+}

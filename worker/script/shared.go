@@ -42,7 +42,8 @@ type use struct {
 	Read  bool `json:"read,omitempty"`
 }
 
-// share is what the folder has of a trial: while it runs the path of its record, when it has ended its uses.
+// share is what the folder has of a trial: while it runs the path of its record, when it has ended its uses. It stays
+// one file, written over: file systems are slow to make files where many were removed.
 type share struct {
 	Began  int64          `json:"began"`
 	Ended  int64          `json:"ended,omitempty"`
@@ -50,9 +51,6 @@ type share struct {
 	Uses   map[string]use `json:"uses,omitempty"`
 	runs   bool
 }
-
-// endedSuffix follows the name of a trial's share in that of the one that it leaves at its end.
-const endedSuffix = ".ended"
 
 // newSharing begins to tell the others about a trial; nil if there is nowhere to, or another execution of the trial
 // runs.
@@ -77,8 +75,7 @@ func (e *execution) newSharing() *sharing {
 	if s.lock, err = lockFolder(path); err != nil {
 		return nil
 	}
-	_ = os.Remove(path + endedSuffix) // of an earlier execution
-	if s.write(path, share{Began: s.began, Record: s.own.path}) != nil {
+	if s.write(share{Began: s.began, Record: s.own.path}) != nil {
 		s.close()
 		return nil
 	}
@@ -92,12 +89,20 @@ func (t *Trainer) sharedFolder() string {
 
 func (s *sharing) path(index int64) string { return filepath.Join(s.folder, fmt.Sprint(index)) }
 
-func (s *sharing) write(path string, what share) error {
+// write writes over the trial's share. Who reads it meanwhile finds one of both whole: see readShare.
+func (s *sharing) write(what share) error {
 	text, err := json.Marshal(what)
-	if err == nil {
-		err = os.WriteFile(path, text, 0o644)
+	if err != nil {
+		return err
 	}
-	return err
+	f, err := os.OpenFile(s.path(s.index), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(text); err == nil {
+		err = f.Truncate(int64(len(text)))
+	}
+	return errors.Join(err, f.Close())
 }
 
 // close stops telling; it is safe to be called again.
@@ -125,10 +130,7 @@ func (s *sharing) end() (conflicts []conflict) {
 	defer s.close()
 	mine := share{Began: s.began, Ended: time.Now().UnixNano()}
 	mine.Uses = usesOf(s.own.path, s.began, s.own.project)
-	path := s.path(s.index) + endedSuffix
-	if s.write(path+".new", mine) == nil {
-		_ = os.Rename(path+".new", path) // else the others do not see it
-	}
+	_ = s.write(mine) // else the others do not see it
 	others, running := s.others()
 	for index, other := range others {
 		for name, use := range mine.Uses {
@@ -182,26 +184,33 @@ func (s *sharing) others() (others map[int64]share, running int64) {
 		if lock != nil {
 			_ = lock.Close() // it was only locked
 		}
-		ended, ok := readShare(path + endedSuffix)
-		if !ok && runs {
-			now, _ := readShare(path)
-			now.Began = cmp.Or(now.Began, time.Now().UnixNano()) // it has only begun
-			now.Uses = usesOf(now.Record, now.Began, s.own.project)
-			if ended, ok = readShare(path + endedSuffix); !ok { // else meanwhile
-				ended = now
+		its := readShare(path)
+		if its.Ended == 0 && runs {
+			began := cmp.Or(its.Began, time.Now().UnixNano()) // it has only begun
+			uses := usesOf(its.Record, began, s.own.project)
+			if its = readShare(path); its.Ended == 0 { // else meanwhile
+				its = share{Began: began, Uses: uses}
 			}
 		}
-		if ended.runs = runs; runs && (running == 0 || ended.Began < running) {
-			running = ended.Began
+		if its.runs = runs; runs && (running == 0 || its.Began < running) {
+			running = its.Began
 		}
-		others[index] = ended // nothing of a trial that was killed
+		others[index] = its // nothing of a trial that was killed
 	}
 	return others, running
 }
 
-func readShare(path string) (s share, ok bool) {
-	text, err := os.ReadFile(path)
-	return s, err == nil && json.Unmarshal(text, &s) == nil
+// readShare returns a trial's share; nothing if there is none. What follows the first value is of an earlier one.
+func readShare(path string) (s share) {
+	f, err := os.Open(path)
+	if err != nil {
+		return share{}
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if json.NewDecoder(f).Decode(&s) != nil {
+		return share{}
+	}
+	return s
 }
 
 // clean removes what no trial that runs will look at.
@@ -218,7 +227,6 @@ func (s *sharing) clean(others map[int64]share, running int64) {
 }
 
 func (s *sharing) remove(index int64) {
-	_ = os.Remove(s.path(index) + endedSuffix)
 	_ = os.Remove(s.path(index)) // the next one finds what could not be removed
 }
 

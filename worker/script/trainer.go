@@ -51,6 +51,10 @@ type Trainer struct {
 	digests digests
 	// standIn returns the folder with the stand-in for Python's wandb, which all trials share.
 	standIn func() (string, error)
+
+	mu sync.Mutex
+	// spare is the folder of a trial that has ended; "" if there is none.
+	spare string
 }
 
 // New returns the trainer.
@@ -171,10 +175,10 @@ func (e *execution) say(format string, arguments ...any) {
 func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	began := time.Now()
 	var err error
-	if e.scratch, err = os.MkdirTemp("", "trial-"); err != nil {
+	if e.scratch, err = e.trainer.newScratch(); err != nil {
 		return nil, fmt.Errorf("folder of the trial: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(e.scratch) }() // gone with its parent, at the latest
+	defer func() { e.trainer.endScratch(e.scratch) }()
 	remove, err := e.ownDirectory(ctx)
 	if err != nil {
 		return nil, err
@@ -345,7 +349,7 @@ func (e *execution) prepare(checkpoints string, m *metrics) (*process, error) {
 		}
 		return path, nil
 	}
-	parameters, err := write("parameters.json", dumps(arguments)+"\n")
+	parameters, err := write(parametersFile, dumps(arguments)+"\n")
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +358,7 @@ func (e *execution) prepare(checkpoints string, m *metrics) (*process, error) {
 	for _, a := range arguments {
 		config = append(config, argument{a.name, []argument{{"value", a.value}}})
 	}
-	paramPath, err := write("config-"+e.runID()+".yaml", dumps(config)+"\n")
+	paramPath, err := write(configFile, dumps(config)+"\n")
 	if err != nil {
 		return nil, err
 	}
@@ -386,9 +390,7 @@ func (e *execution) prepare(checkpoints string, m *metrics) (*process, error) {
 			return nil, err
 		}
 	}
-	if e.inputs, err = e.newRecorder(env); err != nil {
-		return nil, err
-	}
+	e.inputs = e.newRecorder(env)
 	env["SWEEP_INPUTS"] = e.inputs.path
 	if s.Project != "" {
 		env["WANDB_PROJECT"] = s.Project

@@ -188,7 +188,7 @@ var dialect = database.Dialect{
 		Aggregates: "CAST(p.metrics ->> '$.%s[%d]' AS REAL)",
 	},
 	Types: func(sql string) string {
-		return postgresType.ReplaceAllStringFunc(sql, func(found string) string {
+		return postgresType().ReplaceAllStringFunc(sql, func(found string) string {
 			if found[0] == '\'' || found[0] == '-' { // a text, a comment
 				return found
 			}
@@ -219,8 +219,10 @@ var types = map[string]string{
 	" GENERATED ALWAYS AS IDENTITY": "", ` COLLATE "C"`: "",
 }
 
-var postgresType = regexp.MustCompile(`'[^']*'|--[^\n]*|\b(?:(?:bigint|real)\[\]|(?:bigint|integer|smallint|` +
-	`double precision|text|json|timestamptz|boolean|bytea)\b)| GENERATED ALWAYS AS IDENTITY| COLLATE "C"| +REFERENCES \w+`)
+var postgresType = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`'[^']*'|--[^\n]*|\b(?:(?:bigint|real)\[\]|(?:bigint|integer|smallint|` +
+		`double precision|text|json|timestamptz|boolean|bytea)\b)| GENERATED ALWAYS AS IDENTITY| COLLATE "C"| +REFERENCES \w+`)
+})
 
 // member reads a value with SQLite's JSON functions.
 func member(key string, objects []string) database.Member {

@@ -32,14 +32,17 @@ _between = frozenset(("os", "_collections_abc", "collections.abc", "posixpath", 
 
 
 def _prefixes():
-    folders = {os.path.dirname(_abspath(os.__file__)), os.path.dirname(_abspath(__file__)), "/proc", "/sys", "/dev"}
+    folders = {os.path.dirname(_abspath(os.__file__)), os.path.dirname(_abspath(__file__)), "/proc", "/sys"}
     for name in ("prefix", "base_prefix", "exec_prefix", "base_exec_prefix"):
         folder = _abspath(getattr(sys, name, "/usr"))
         if folder not in ("/", "/usr", "/usr/local"):
             folders.add(folder)
-    return tuple(folder + "/" for folder in folders)
+    return tuple(folder + "/" for folder in folders) + _DEVICES
 
 
+# /dev/shm is for files.
+_DEVICES = ("/dev/fd/", "/dev/full", "/dev/null", "/dev/pts/", "/dev/random", "/dev/std", "/dev/tty", "/dev/urandom",
+            "/dev/zero")
 _foreign_folders = _prefixes()
 
 
@@ -63,9 +66,9 @@ def _say(kind, text):
         _append(state.file, line)
 
 
-def _append(path, line):
+def _append(path, line, make=0):
     # It is opened each time: a program may close or use any descriptor.
-    fd = _open(path, _APPEND)
+    fd = _open(path, _APPEND | make, 0o600)
     try:
         _write(fd, line)
     finally:
@@ -295,14 +298,14 @@ def begin():
     sys.addaudithook(_hook)
     _watch_environment()
     if _State.file:
-        _append(_State.file, ("B %d\n" % _getpid()).encode())
+        _append(_State.file, ("B %d\n" % _getpid()).encode(), os.O_CREAT)
 
 
 def begin_trial():
     """Has an agent's process report for the trial whose environment it has taken, all from the beginning."""
     _State.file = os.environ.get("SWEEP_INPUTS")
     if _State.file and _State.kept is not None:
-        _append(_State.file, b"".join([("B %d\n" % _getpid()).encode()] + _State.kept))
+        _append(_State.file, b"".join([("B %d\n" % _getpid()).encode()] + _State.kept), os.O_CREAT)
 
 
 def end_trial():
