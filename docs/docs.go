@@ -5,10 +5,11 @@ package docs
 
 import (
 	"embed"
+	"io/fs"
 	"strings"
 )
 
-//go:embed sweep-files.md selection.md sql.md trainers.md scripts.md concepts.md guarantees.md
+//go:embed sweep-files.md selection.md sql.md trainers.md scripts.md concepts.md guarantees.md reference/views.md
 var files embed.FS
 
 // Page is a page of the documentation.
@@ -19,17 +20,18 @@ type Page struct {
 
 // Pages returns the pages, by name.
 func Pages() (pages []Page) {
-	entries, err := files.ReadDir(".")
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(name)
+		_, title, _ := strings.Cut(string(text), "# ")
+		title, _, _ = strings.Cut(title, "\n")
+		pages = append(pages, Page{entry.Name(), title, string(text)})
+		return err
+	})
 	if err != nil {
 		panic(err) // the program was built without its files
-	}
-	for _, entry := range entries {
-		text, err := files.ReadFile(entry.Name())
-		if err != nil {
-			panic(err)
-		}
-		title, _, _ := strings.Cut(string(text), "\n")
-		pages = append(pages, Page{entry.Name(), strings.TrimLeft(title, "# "), string(text)})
 	}
 	return pages
 }

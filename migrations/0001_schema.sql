@@ -10,7 +10,8 @@
 -- locks their sweep or trial, and a check of every row would cost more than the row.
 --
 -- sweep_no and trial_no are internal numbers in the order of creation, so that keys are small; the views show sweep_id
--- and trial_index. Numbers and texts that are 0 or empty by default are those that an INSERT leaves out.
+-- and trial_index. Numbers and texts that are 0 or empty by default are those that an INSERT leaves out. Postgres has the
+-- comments on tables and their columns by COMMENT ON, as those of views.sql.
 
 
 -- Who uses the database.
@@ -75,19 +76,32 @@ CREATE TABLE budgets (
 );
 
 -- The sweeps, as their submitters and others changed them; what was submitted is in grids.
---   reason, waiting      reason says why an active sweep waits, or why it was paused; waiting says that no worker can
---                        run what is left of an active one
---   deleted_at           a sweep that is deleted is hidden first; its own row stays
---   asked_by, purpose    who submitted it, and why
---   canary, most_errors  the first trial of a class is queued alone; the sweep is paused after so many equal errors in
---                        a row, 0 is no bound. Its newest file says both
---   retried_at           when a sweep that was paused because its trials fail was last retried or extended. Trials that
---                        were queued before may have run what has been mended since: their errors do not pause the
---                        sweep again
---   keep                 of how many trials, the best ones, it keeps which artifacts: JSON, empty if it keeps those of
---                        all
---   notes, tags          what describes it: the description of its first file, until a person changes it. Tags are
---                        sorted, with commas between them
+--   sweep_no            the sweep's number, in the order of creation
+--   sweep_id            its id
+--   name                its name; several sweeps may have one
+--   trainer             which trainer runs its trials
+--   pool                the workers that run its trials
+--   priority            those with a higher one are queued first
+--   state               active, paused, cancelled or finished
+--   waiting             no worker can run what is left of an active one
+--   reason              why an active sweep waits, or why it was paused
+--   created_at          when it was submitted
+--   updated_at          when its state, reason, priority or budget changed last
+--   deleted_at          a sweep that is deleted is hidden first; its own row stays
+--   asked_by            who submitted it
+--   purpose             why it was submitted
+--   budget_no           its budget, if it has one
+--   canary              the first trial of a class is queued alone: its newest file says so
+--   most_errors         the sweep is paused after so many equal errors in a row, 0 is no bound: its newest file says so
+--   retried_at          when a sweep that was paused because its trials fail was last retried or extended. Trials that
+--                       were queued before may have run what has been mended since: their errors do not pause the
+--                       sweep again
+--   keep                of how many trials, the best ones, it keeps which artifacts: JSON, empty if it keeps those of
+--                       all
+--   notes, tags         what describes it: the description of its first file, until a person changes it. Tags are
+--                       sorted, with commas between them
+--   edited_by           who changed its notes or tags last; empty if nobody did
+--   edited_at           when they were changed
 CREATE TABLE sweeps (
     sweep_no    bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     sweep_id    text        NOT NULL UNIQUE,
@@ -193,17 +207,33 @@ CREATE TABLE standings (
 -- Trials.
 
 -- The trials that have been written.
+--   trial_no            the trial's number, in the order of creation
+--   sweep_no            the sweep's number
+--   trial_index         the trial's number in its sweep, from 0 on
 --   class_no            its class, by what it requires of a worker
---   unconfirmed         it failed, and its worker may be to blame; retracted says that such a failure was taken back,
---                       at most once a trial
---   executions          how many there were; charged and losses count those that are charged to it, and whose workers
---                       vanished; refusals what all workers refused
---   execution, worker   the execution that started last
---   heard_at            when it was last queued or heard of, by the store's clock; started_at and finished_at are by
---                       the worker's
+--   state               pending, queued, running, completed, failed, cancelled, stopped or skipped
+--   diverged            whether its training diverged; such a trial is completed
+--   unconfirmed         it failed, and its worker may be to blame
+--   retracted           such a failure was taken back, at most once a trial
+--   executions          how many executions have started
+--   charged             how many of them are charged to the trial
+--   losses              how many of their workers vanished
+--   refusals            how often workers refused it
+--   execution           the execution that started last
+--   worker              the worker of the execution that started last
+--   heard_at            when it was last queued or heard of, by the store's clock
+--   queued_at           when it was queued last
+--   started_at          when the execution that started last did, by its worker's clock
+--   finished_at         when it ended, by its worker's clock
 --   source_no           the trial whose result it reuses
 --   point_key           stands for its grid point: the parameters without the seed
---   parameter0 …        the first parameters that the sweep varies, as texts
+--   seed                its seed, if it has one
+--   fingerprint         SHA-256 of trainer, result version, data or program, and parameters: equal fingerprint, equal
+--                       result
+--   dataset_digest      the digest of its data set or program; empty if it has none
+--   parameter0, parameter1, parameter2, parameter3, parameter4, parameter5
+--                       the first parameters that the sweep varies, as texts
+--   parameters          the values of its parameters, as JSON
 CREATE TABLE trials (
     trial_no       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     sweep_no       bigint      NOT NULL,

@@ -333,7 +333,8 @@ func TestAgentReadsByDefault(t *testing.T) {
 		t.Errorf("status %+v", status)
 	}
 	for uri, want := range map[string]string{
-		"sweep://docs/sweep-files.md": "# ", "sweep://sweeps/latest": "name: valley", "sweep://schema/noop": `"milliseconds"`,
+		"sweep://docs/sweep-files.md": "# ", "sweep://docs/views.md": "| `reused_from_sweep` |",
+		"sweep://sweeps/latest": "name: valley", "sweep://schema/noop": `"milliseconds"`,
 	} {
 		read, err := a.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 		if err != nil || !strings.Contains(read.Contents[0].Text, want) {

@@ -21,7 +21,8 @@ func (a *agentTools) addReading(server *mcp.Server) {
 		"waits and why trials failed. With wait_seconds, answer when it ends or waits.", a.status)
 	addReader(a, server, "logs", "Read the end of what a trial wrote to standard error, also while it runs.", a.logs)
 	addReader(a, server, "sql", "Run one read-only SQL statement. Views: results, best_trials, point_means, curves; "+
-		"with sweep, t has a row per trial and a column for each parameter and metric.", a.sql)
+		"sweep://docs/views.md explains all; with sweep, t has a row per trial and a column for each parameter and "+
+		"metric.", a.sql)
 	addReader(a, server, "describe_trainer", "List a trainer's parameters and metrics; with names, their full "+
 		"documentation.", a.describeTrainer)
 	addReader(a, server, "check", "Check the text of a sweep file and estimate its cost, without running it.", a.check)

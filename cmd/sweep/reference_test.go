@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/model"
 	"sweep/sweep/file"
 )
@@ -189,68 +190,38 @@ func parametersPage(t *testing.T) string {
 	return page
 }
 
-// viewDocs say what a row of each view is.
-var viewDocs = []struct{ name, row string }{
-	{"results", "a trial; `parameters` and `summary` are JSON"},
-	{"best_trials", "a group of `select`: its best trial. `score` is its value of the metric of `select`, `ties` the " +
-		"number of others with an equal value"},
-	{"point_means", "a grid point and metric: `n`, `mean`, `sd` (the sample standard deviation), `smallest` and " +
-		"`largest` over its completed replicates. Diverged ones are excluded and counted in `diverged`. " +
-		"`grid_point` has the parameters without the seed (JSON)"},
-	{"metrics", "a metric of a trial and its last value; one that is not finite has no row"},
-	{"curves", "a sample of a curve"},
-	{"notes", "a sweep (`trial_index` is NULL) or trial that has notes, tags, or a name or group from its program; `tags` " +
-		"has commas between them. `edited_by` and `edited_at` are NULL if nobody changed them"},
-	{"accuracy_table", "a group of `select` and selection (`mean`, `single`), with `ties`. `test_accuracy` is NULL for " +
-		"a task without accuracies"},
-	{"ucr_table", "a row of `accuracy_table` for the UCR archive"},
-	{"mnist_table", "a row of `accuracy_table` for MNIST"},
-	{"refusals", "a trial and worker: how often the worker refused it, and why"},
-	{"executions", "an execution of a trial: its worker, outcome and log. `alone` is NULL where nothing but the " +
-		"trial's result is kept of it"},
-	{"observations", "a position (a number of values) at which a trial is compared with others: its value there, and `best`, " +
-		"the best value so far if it is compared. The rows of one `observation_no` replace the trial's earlier ones"},
-	{"decisions", "a trial that `early_terminate` stops: its `value` at a position is worse than the `threshold`, which is " +
-		"by `trials` trials and the observations up to `observation_no`. Without a value: the threshold of all trials of the " +
-		"generation that begins with this trial"},
-	{"losses", "an execution of a trial whose worker vanished: the worker, the trial's `losses` and their limit " +
-		"(`limit_losses`)"},
-	{"artifacts", "an artifact of a trial, with `problem` if it is not there"},
-	{"inputs", "a file or environment variable that the program of a trial has read; `digest` is that of what it had then"},
-}
+// describedColumns are the views with their columns, and what Postgres says of them; nothing of the tables trials and
+// sweeps but columns of which it says nothing.
+const describedColumns = `SELECT v.name AS view, coalesce(obj_description(c.oid, 'pg_class'), '') AS row, a.attname AS name,
+		coalesce(col_description(c.oid, a.attnum), '') AS words
+	FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+	JOIN (SELECT name, ordinal FROM schema_views UNION ALL VALUES ('trials', -1), ('sweeps', -1)) AS v ON v.name = c.relname
+	WHERE c.relkind = 'v' OR c.relkind = 'r' AND col_description(c.oid, a.attnum) IS NULL ORDER BY v.ordinal, a.attnum`
 
+// viewsPage is written from what Postgres says of its views, which SQLite has with the same columns.
 func viewsPage(t *testing.T) string {
 	t.Helper()
-	home := t.TempDir()
-	if _, stderr, code := output(t, home, "run", write(t, t.TempDir(), "one.yaml",
-		"trainer: noop\nparameters: {x: {value: 1}}\n"), "--quiet"); code != 0 {
-		t.Fatal(stderr)
-	}
-	stdout, stderr, exit := output(t, home, "sql", "--format", "json", "SELECT m.name AS view, p.name AS name FROM "+
-		"sqlite_master AS m JOIN pragma_table_info(m.name) AS p WHERE m.type = 'view' ORDER BY p.cid")
+	stdout, stderr, exit := output(t, t.TempDir(), "sql", "--store", postgrestest.Start(t).Database(t), "--format", "json",
+		describedColumns)
 	if exit != 0 {
 		t.Fatal(stderr)
 	}
-	columns := map[string][]string{}
+	page := generated("SQL views", "What `sweep sql` can query, with the same names and columns in SQLite and Postgres, "+
+		"where `\\d+` of `psql` shows what the columns are. [SQL](../sql.md) has examples, and the table `t` of one sweep.")
+	last := ""
 	for line := range strings.Lines(stdout) {
-		var column struct{ View, Name string }
+		var column struct{ View, Row, Name, Words string }
 		if err := json.Unmarshal([]byte(line), &column); err != nil {
 			t.Fatal(err)
 		}
-		columns[column.View] = append(columns[column.View], code(column.Name))
-	}
-	page := generated("SQL views", "What `sweep sql` can query, with the same names and columns in SQLite and Postgres. "+
-		"[SQL](../sql.md) has examples, and the table `t` of one sweep.")
-	page += "\n| view | a row is | columns |\n| --- | --- | --- |\n"
-	for _, v := range viewDocs {
-		if columns[v.name] == nil {
-			t.Errorf("there is no view %s", v.name)
+		if column.Row == "" || column.Words == "" {
+			t.Errorf("the column %s of %s is not described", column.Name, column.View)
 		}
-		page += fmt.Sprintf("| `%s` | %s | %s |\n", v.name, v.row, strings.Join(columns[v.name], ", "))
-		delete(columns, v.name)
-	}
-	for name := range columns {
-		t.Errorf("the view %s is not documented", name)
+		if column.View != last {
+			last = column.View
+			page += fmt.Sprintf("\n## %s\n\n%s\n\n| column | meaning |\n| --- | --- |\n", last, column.Row)
+		}
+		page += fmt.Sprintf("| `%s` | %s |\n", column.Name, inTable(column.Words))
 	}
 	return page
 }

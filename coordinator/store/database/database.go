@@ -107,8 +107,9 @@ type Dialect struct {
 	// has others.
 	Terms Terms
 	Types func(sql string) string
-	// Grant is run after views were made.
-	Grant string
+	// Grant is run after views were made, where the database has grants and comments. Described is a query for its
+	// tables and views and their columns: TABLE or VIEW, the name, the column's or "", and the comment on it.
+	Grant, Described string
 	// TableExists is a query for whether there is a table called $1.
 	TableExists string
 	// CreateMigrations makes the table of applied migrations if it is missing.

@@ -1,11 +1,13 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"sweep/coordinator/store/database"
 )
@@ -13,7 +15,12 @@ import (
 // view is a view for users' queries.
 type view struct{ name, text, digest string }
 
-var createView = regexp.MustCompile(`(?ms)^CREATE VIEW (\w+) AS$.*?;$`)
+var (
+	createView = regexp.MustCompile(`(?ms)(?:^--[^\n]*\n)*^CREATE VIEW (\w+) AS$.*?;$`)
+	// described is a comment before a table or view, columnWords a line of it that begins what it says of columns.
+	described   = regexp.MustCompile(`(?m)((?:^--.*\n)+)^CREATE (TABLE|VIEW) (\w+)`)
+	columnWords = regexp.MustCompile(`^--   (\w+(?:, \w+)*)(?:  +(.*))?$`)
+)
 
 // views returns those of the schema, each after those that it reads.
 func (s Schema) views(dialect *database.Dialect) (all []view) {
@@ -75,8 +82,70 @@ func (s Schema) replaceViews(ctx context.Context, tx database.Tx, dialect *datab
 			return err
 		}
 	}
-	if dialect.Grant != "" {
-		return tx.Script(ctx, dialect.Grant)
+	if dialect.Grant == "" {
+		return nil
 	}
-	return nil
+	if err := tx.Script(ctx, dialect.Grant); err != nil {
+		return err
+	}
+	return s.comment(ctx, tx, dialect)
+}
+
+// words are what the comments before tables and views say of them, by "NAME.", and of their columns, by "NAME.COLUMN".
+// By ".COLUMN" they have what the first view with words about such a column says, for those that say nothing of it.
+func (s Schema) words() (map[string]string, error) {
+	all, err := Load(s.Files)
+	texts := slices.Clone(s.Views)
+	for _, file := range all {
+		texts = append(texts, file.text)
+	}
+	words := map[string]string{}
+	for _, found := range described.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
+		own, columns := map[string]string{}, []string{""}
+		for line := range strings.Lines(found[1]) {
+			line = strings.TrimSpace(line)
+			text := strings.TrimPrefix(line, "--")
+			if part := columnWords.FindStringSubmatch(line); part != nil {
+				columns, text = strings.Split(part[1], ", "), part[2]
+			}
+			for _, column := range columns {
+				own[column] = strings.TrimSpace(own[column] + " " + strings.TrimSpace(text))
+			}
+		}
+		for column, text := range own {
+			words[found[3]+"."+column] = text
+			if _, known := words["."+column]; !known && column != "" && found[2] == "VIEW" {
+				words["."+column] = text
+			}
+		}
+	}
+	return words, err
+}
+
+// comment has the database say what its tables, views and columns are, where it does not yet.
+func (s Schema) comment(ctx context.Context, tx database.Tx, dialect *database.Dialect) error {
+	words, err := s.words()
+	if err != nil {
+		return err
+	}
+	var script strings.Builder
+	err = tx.Query(ctx, func(row database.Row) error {
+		var kind, name, column, has string
+		err := row.Scan(&kind, &name, &column, &has)
+		text := words[name+"."+column]
+		if kind == "VIEW" {
+			text = cmp.Or(text, words["."+column])
+		}
+		if column != "" {
+			kind, name = "COLUMN", name+"."+column
+		}
+		if text != "" && text != has {
+			fmt.Fprintf(&script, "COMMENT ON %s %s IS '%s';\n", kind, name, strings.ReplaceAll(text, "'", "''"))
+		}
+		return err
+	}, dialect.Described)
+	if err == nil {
+		err = tx.Script(ctx, script.String())
+	}
+	return err
 }

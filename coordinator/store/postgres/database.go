@@ -134,6 +134,15 @@ BEGIN
     END LOOP;
 END
 $$`,
+	Described: `SELECT CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.relname::text, a.name,
+			coalesce(d.description, '')
+		FROM pg_class AS c
+		CROSS JOIN LATERAL (SELECT 0 AS number, '' AS name UNION ALL SELECT attnum, attname::text FROM pg_attribute
+			WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped) AS a
+		LEFT JOIN pg_description AS d
+			ON d.classoid = 'pg_class'::regclass AND d.objoid = c.oid AND d.objsubid = a.number
+		WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+			AND (c.relkind = 'r' OR c.relkind = 'v' AND c.relname IN (SELECT name FROM schema_views))`,
 	TableExists: `SELECT to_regclass($1) IS NOT NULL`,
 	CreateMigrations: `CREATE TABLE IF NOT EXISTS schema_migrations (
     number     integer     PRIMARY KEY,

@@ -1,11 +1,23 @@
--- What the papers' tables are made of: both selections per sweep and group, by the sweep's select:
---   mean    the grid point (the parameters without the seed) that is best by the metric averaged over its replicates:
---           mean and sample standard deviation of their test accuracies;
---   single  the one best trial.
--- A diverged replicate counts as what its trainer says of the metric, and as the worst where trials are compared by
--- another one, so that a grid point does not become the best by the replicates that it lost; alone it is never selected
--- as single. Grid points with fewer replicates than the fullest of their group are not finished, and left out. ties is
--- how many others of the group are exactly as good.
+-- A group of the sweep's select, and what is selected of it. A diverged replicate counts as what its trainer says of the
+-- metric, and as the worst where trials are compared by another one, so that a grid point does not become the best by
+-- the replicates that it lost; alone it is never selected as single. Grid points with fewer replicates than the fullest
+-- of their group are not finished, and left out.
+--   dataset             the parameter dataset
+--   model               the parameter model
+--   selection           mean: the grid point that is best by the metric averaged over its replicates; or single: the
+--                       best trial
+--   replicates          how many trials the row stands for
+--   diverged            how many of them diverged
+--   validation_loss     the validation loss; for mean the mean of the replicates
+--   test_accuracy       the test accuracy; for mean the mean of the replicates; NULL for a task without accuracies
+--   test_accuracy_sd    the sample standard deviation of the replicates' test accuracies
+--   parameter_count     how many weights are trained
+--   train_size          how many sequences the training set has
+--   test_size           how many sequences the test set has
+--   length              how long the sequences are
+--   classes             how many classes there are
+--   depth               how many steps the network makes
+--   trial_index         the number of the single trial in its sweep; NULL for mean
 CREATE VIEW accuracy_table AS
 SELECT
     sweep_id, sweep_name, {{.JSON "text" "parameters" "dataset"}} AS dataset, {{.JSON "text" "parameters" "model"}} AS model,
@@ -64,12 +76,17 @@ SELECT
     trial_index, {{.JSON "without" "parameters" "seed"}}, ties
 FROM best_trials;
 
--- Table 4 and Table 2 of the paper: the data sets of the UCR archive, by their names of 2018 or 2015 (package paper
--- writes them into the statement), and MNIST. Those of other tasks are in accuracy_table alone.
+-- A row of accuracy_table whose data set is of the UCR archive, by its name of 2018 or 2015, which package archive
+-- writes into the statement: Table 4 of the paper.
+--   diverged            how many of its trials diverged
+--   trial_index         the number of the single trial in its sweep; NULL for mean
 CREATE VIEW ucr_table AS
 SELECT * FROM accuracy_table
 WHERE lower(replace(replace(replace(dataset, ' ', ''), '_', ''), '-', '')) IN (ARCHIVE_KEYS);
 
+-- A row of accuracy_table whose data set is MNIST: Table 2 of the paper.
+--   diverged            how many of its trials diverged
+--   trial_index         the number of the single trial in its sweep; NULL for mean
 CREATE VIEW mnist_table AS
 SELECT * FROM accuracy_table
 WHERE lower(replace(replace(replace(dataset, ' ', ''), '_', ''), '-', '')) IN ('mnist', 'permutedmnist');
