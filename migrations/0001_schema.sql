@@ -556,7 +556,8 @@ CREATE TABLE metric_values (
 
 -- The grid points that have results; trial_no is one of their trials, score_mean the mean of the metric that the sweep
 -- selects by, diverged replicates included. metrics is JSON by metric, [n, mean, m2, smallest, largest] over the
--- replicates that did not diverge; m2 is the sum of the squared deviations from the mean.
+-- replicates that did not diverge; m2 is the sum of the squared deviations from the mean. Of one replicate it is
+-- [1, value].
 CREATE TABLE point_aggregates (
     sweep_no        bigint           NOT NULL,
     point_key       bigint           NOT NULL,

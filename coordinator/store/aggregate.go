@@ -85,7 +85,7 @@ func aggregateBatch(all []*aggregate) database.Batch {
 	})
 }
 
-// encodeMetrics writes aggregates as {"NAME":[n,mean,squares,smallest,largest],…}.
+// encodeMetrics writes aggregates as {"NAME":[n,mean,squares,smallest,largest],…}, those of one value as [1,value].
 func encodeMetrics(all []metricAggregate) []byte {
 	text := make([]byte, 0, 2+64*len(all))
 	text = append(text, '{')
@@ -97,7 +97,11 @@ func encodeMetrics(all []metricAggregate) []byte {
 		name, _ := json.Marshal(m.name) // a text has a form
 		text = append(append(text, name...), ":["...)
 		text = strconv.AppendInt(text, m.N, 10)
-		for _, v := range [...]float64{m.Mean, m.Squares, m.Min, m.Max} {
+		values := []float64{m.Mean, m.Squares, m.Min, m.Max}
+		if m.N == 1 {
+			values = values[:1]
+		}
+		for _, v := range values {
 			text = append(text, ',')
 			if math.IsInf(v, 0) || math.IsNaN(v) { // the square of a large number
 				text = append(text, "null"...)
@@ -124,6 +128,9 @@ func decodeMetrics(text []byte) (all []metricAggregate, err error) {
 		}
 		list := strings.Split(strings.Trim(member[len(quoted):], ":[]"), ",")
 		values := [5]float64{}
+		if len(list) == 2 && list[0] == "1" {
+			list = append(list, "0", list[1], list[1])
+		}
 		if len(list) != len(values) {
 			return nil, fmt.Errorf("aggregates of a grid point: %d values of metric %s", len(list), m.name)
 		}
