@@ -3,11 +3,14 @@ package sweep
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Curve is one metric over a trial: Values[i] was measured at Steps[i], which ascend (an epoch,
@@ -56,6 +59,38 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("curve %q: the offset %d", raw.Metric, raw.Offset)
 	}
 	c.Metric, c.Offset, c.Steps, c.Values = raw.Metric, raw.Offset, steps, values
+	return nil
+}
+
+// Bounds are the smallest and the largest finite value.
+func (c *Curve) Bounds() (low, high float32) {
+	low, high = float32(math.Inf(1)), float32(math.Inf(-1))
+	for _, v := range c.Values {
+		if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	return low, high
+}
+
+// CheckCurves returns an error if a trial has curves, but not of all the requested metrics.
+func CheckCurves(ctx context.Context, results Reader, id TrialID, metrics []string,
+	found []Curve) error {
+	for _, name := range metrics {
+		if slices.ContainsFunc(found, func(c Curve) bool { return c.Metric == name }) {
+			continue
+		}
+		all, err := results.Curves(ctx, id)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		var names []string
+		for i := range all {
+			names = append(names, all[i].Metric)
+		}
+		return fmt.Errorf("trial %v has no curve of %s; it has %s: %w", id, name, strings.Join(names, ", "),
+			ErrNotFound)
+	}
 	return nil
 }
 

@@ -207,6 +207,14 @@ func Assume(text string, kind NameKind) Name {
 	return kind.Of(string(name))
 }
 
+// Called is what a parameter or metric is called that a text names, where that kind is meant.
+func (n *Names) Called(text string, kind NameKind) string {
+	if all := n.Find(text, kind); len(all) > 0 {
+		return all[0].Own()
+	}
+	return Assume(text, kind).Own()
+}
+
 // List divides a list with commas into the texts of its names: where several commas may end a name, the last one does
 // before which the name is known, or else the first. A name in double quotes ends where they do.
 func (n *Names) List(text string) (list []string) {

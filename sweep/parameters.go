@@ -67,6 +67,18 @@ func PlainText(text string) bool {
 	return err != nil
 }
 
+// JSONText prints a value on one line; strings without quotes.
+func JSONText(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(data)
+}
+
 func decodeAny(data []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

@@ -121,6 +121,17 @@ type TrialRecord struct {
 	Result *Result `json:"result,omitempty"`
 }
 
+// StateText is the state as people see it: a trial that completed may have diverged, or reuse a result.
+func (t *TrialRecord) StateText() string {
+	switch {
+	case t.Result != nil && t.Result.Diverged:
+		return "diverged"
+	case t.ReusedFrom != nil:
+		return "reused"
+	}
+	return string(t.State)
+}
+
 // TrialRow is what trials of one sweep are compared by. Parameters and Summary are the stored
 // JSON objects. Summary and the fields after it are empty without a result.
 type TrialRow struct {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sweep/sweep/progress"
 )
 
 // agent is a client of a "sweep mcp", with the SDK's own client.
@@ -67,6 +69,67 @@ func call[Answer any](a *agent, tool string, arguments object) (out Answer) {
 	}
 	return out
 }
+
+// What the tools answer, as far as tests look at it.
+type (
+	toolTrial struct {
+		Index      int64
+		Parameters map[string]any
+		Metrics    map[string]*float64
+	}
+	listAnswer struct {
+		Sweeps []struct{ Name, State string }
+		Next   string
+	}
+	statusAnswer struct {
+		progress.Status
+		Parameters []string
+	}
+	trainerAnswer struct{ Parameters []struct{ Doc string } }
+	checkAnswer   struct {
+		Trials int64
+		Notes  []string
+	}
+	submitAnswer struct {
+		Sweep  string
+		Trials int64
+	}
+	bestAnswer struct {
+		Goal   string
+		Trials []toolTrial
+	}
+	trialsAnswer struct {
+		Trials []toolTrial
+		Next   *int64
+	}
+	compareAnswer struct {
+		Groups []struct {
+			Parameters map[string]any
+			Trials     int64
+			Metrics    map[string]struct {
+				BestTrial int64 `json:"best_trial"`
+			}
+		}
+	}
+	curvesAnswer struct {
+		Curves []struct {
+			Of    int
+			Steps []int64
+		}
+	}
+	logsAnswer struct {
+		Omitted int
+		Note    string
+	}
+	sqlAnswer struct {
+		Rows [][]any
+		More bool
+	}
+	changeAnswer struct {
+		State  string
+		Trials int64
+	}
+)
 
 // stopped returns the status of a sweep that neither runs nor waits any more. On a busy
 // machine it may wait for a moment, at which the tool answers.
@@ -209,10 +272,10 @@ func TestAgentOnOneMachine(t *testing.T) {
 	await(t, "two running trials", func() bool {
 		return call[statusAnswer](a, "status", object{"sweep": "long"}).Progress.Running == 2
 	})
-	if state := call[stateAnswer](a, "pause", object{"sweep": "long"}); state.State != "paused" {
+	if state := call[changeAnswer](a, "pause", object{"sweep": "long"}); state.State != "paused" {
 		t.Errorf("paused: %+v", state)
 	}
-	if state := call[stateAnswer](a, "resume", object{"sweep": "long"}); state.State != "active" {
+	if state := call[changeAnswer](a, "resume", object{"sweep": "long"}); state.State != "active" {
 		t.Errorf("resumed: %+v", state)
 	}
 	one := call[changeAnswer](a, "cancel", object{"sweep": "long", "trials": []int{5}})

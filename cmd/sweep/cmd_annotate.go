@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os/user"
 	"strings"
 	"time"
 
@@ -76,6 +77,14 @@ have a tag.`,
 			tags, err := sweep.ParseTags(text)
 			return sweep.Edit{Tags: tags}, err
 		})
+}
+
+// userName is the name of the user who runs this process.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown user"
 }
 
 // writeAnnotation prints notes and tags, and who changed them, each line after a prefix.

@@ -104,19 +104,32 @@ Sweeps that an agent submitted within one session share their budget.`,
 // retry retries trials of a sweep, all if none are named, and prints which of their inputs have changed.
 func (s *settings) retry(cmd *cobra.Command, t target, id string, indices []int64) (trials int64, err error) {
 	changed := changedForRetry(cmd.Context(), t, id, indices)
-	if trials, err = retryTrials(cmd.Context(), t, id, indices); err == nil && trials > 0 {
+	if len(indices) == 0 {
+		trials, err = checkedTarget{t}.Retry(cmd.Context(), id)
+	} else {
+		trials, err = checkedTarget{t}.RetryNamed(cmd.Context(), id, indices)
+	}
+	if err == nil && trials > 0 {
 		s.hintRetry(cmd, id, changed)
 	}
 	return trials, err
 }
 
-// retryTrials retries trials of a sweep, all if none are named, unless their program has changed.
-func retryTrials(ctx context.Context, t target, id string, indices []int64) (trials int64, err error) {
+// checkedTarget retries no trials whose program has changed.
+type checkedTarget struct{ target }
+
+// Retry implements wire.Controller.
+func (t checkedTarget) Retry(ctx context.Context, id string) (int64, error) {
+	if err := programUnchanged(ctx, t, id); err != nil {
+		return 0, err
+	}
+	return t.target.Retry(ctx, id)
+}
+
+// RetryNamed implements wire.Controller.
+func (t checkedTarget) RetryNamed(ctx context.Context, id string, indices []int64) (int64, error) {
 	if err := programUnchanged(ctx, t, id, indices...); err != nil {
 		return 0, err
 	}
-	if len(indices) == 0 {
-		return t.Retry(ctx, id)
-	}
-	return t.RetryNamed(ctx, id, indices)
+	return t.target.RetryNamed(ctx, id, indices)
 }

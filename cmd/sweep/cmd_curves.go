@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/braille"
+	"sweep/sweep/frame"
 )
 
 type curvesOptions struct {
@@ -79,13 +79,13 @@ func (o *curvesOptions) check(args []string) ([]int64, error) {
 func runCurves(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, indices []int64,
 	options *curvesOptions) error {
 	var all [][]sweep.Curve
-	names := namesIn(cmd.Context(), results, record)
-	metrics := names.metrics(options.metrics.in(names))
+	names := frame.NamesIn(cmd.Context(), results, record)
+	metrics := names.Own(options.metrics.in(names), sweep.MetricKind)
 	for _, index := range indices {
 		id := sweep.TrialID{Sweep: record.ID, Index: index}
 		curves, err := results.Curves(cmd.Context(), id, metrics...)
 		if err == nil && len(metrics) > 0 {
-			err = missingCurve(cmd.Context(), results, id, metrics, curves)
+			err = sweep.CheckCurves(cmd.Context(), results, id, metrics, curves)
 		}
 		if err != nil {
 			return err
@@ -111,27 +111,6 @@ func runCurves(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		return writeJSON(cmd, plainCurves(curves))
 	}
 	return plotCurves(cmd, curves)
-}
-
-// missingCurve is an error if a trial has curves, but not of all the requested metrics.
-func missingCurve(ctx context.Context, results sweep.Reader, id sweep.TrialID, metrics []string,
-	found []sweep.Curve) error {
-	for _, name := range metrics {
-		if slices.ContainsFunc(found, func(c sweep.Curve) bool { return c.Metric == name }) {
-			continue
-		}
-		all, err := results.Curves(ctx, id)
-		if err != nil || len(all) == 0 {
-			return err
-		}
-		var names []string
-		for i := range all {
-			names = append(names, all[i].Metric)
-		}
-		return fmt.Errorf("trial %v has no curve of %s; it has %s: %w", id, name, strings.Join(names, ", "),
-			sweep.ErrNotFound)
-	}
-	return nil
 }
 
 // drawCurves draws a picture of each metric, of all trials that have it.
@@ -233,28 +212,18 @@ func plotCurves(cmd *cobra.Command, curves []sweep.Curve) error {
 			continue
 		}
 		number := func(v float32) string { return fmt.Sprintf("%.4g", v) }
-		low, high := bounds(c.Values)
+		low, high := c.Bounds()
 		table.row(c.Metric, fmt.Sprint(len(c.Values)), number(c.Values[0]), number(low), number(high),
 			number(c.Values[len(c.Values)-1]))
 	}
 	if room := tableWidth(out) - table.width() - 2; room >= leastSpark {
 		table.add(always, "")
 		for i, c := range curves {
-			low, high := bounds(c.Values)
+			low, high := c.Bounds()
 			table.rows[i] = append(table.rows[i], spark(c.Values, low, high, min(room, mostSpark)))
 		}
 	}
 	return table.write(out, cmd.ErrOrStderr())
-}
-
-func bounds(values []float32) (low, high float32) {
-	low, high = float32(math.Inf(1)), float32(math.Inf(-1))
-	for _, v := range values {
-		if finite(v) {
-			low, high = min(low, v), max(high, v)
-		}
-	}
-	return low, high
 }
 
 // spark draws values as so many block characters at most; each stands for the mean of its part.

@@ -13,6 +13,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/frame"
+	"sweep/sweep/progress"
 )
 
 func newDiff(s *settings) *cobra.Command {
@@ -92,24 +93,24 @@ const absent = "–"
 func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.SweepRecord,
 	metric string) (*comparison, error) {
 	d := &comparison{}
-	names := namesIn(ctx, results, records[:]...)
+	names := frame.NamesIn(ctx, results, records[:]...)
 	if metric != "" {
-		d.Metric = names.called(metric, sweep.MetricKind)
+		d.Metric = names.Called(metric, sweep.MetricKind)
 	}
 	var frames [2]*frame.Frame
 	var values [2]map[string][]string
 	for i, record := range records {
 		d.Sweeps[i], d.Names[i] = record.ID, record.Name
 		if d.Metric == "" {
-			if names := mainMetrics(ctx, results, record); len(names) > 0 {
+			if names := frame.MainMetrics(ctx, results, record); len(names) > 0 {
 				d.Metric = names[0]
 			}
 		}
 	}
-	varied := append(variedParameters(records[0], false), variedParameters(records[1], false)...)
+	varied := append(progress.Varied(records[0], false), progress.Varied(records[1], false)...)
 	for i, record := range records {
 		f, err := frame.Read(ctx, results, []*sweep.SweepRecord{record}, sweep.TrialQuery{},
-			groupColumns(varied, []string{d.Metric})...)
+			frame.GroupColumns(varied, []string{d.Metric})...)
 		if err != nil {
 			return nil, err
 		}
@@ -130,11 +131,11 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 			d.By = append(d.By, name)
 		}
 	}
-	var gathered [2]*grouped
+	var gathered [2]*frame.Grouped
 	for i, f := range frames {
 		completed := frame.Filter{States: []frame.State{frame.Completed, frame.Diverged}}
 		var err error
-		if gathered[i], err = groupTrials(ctx, f, completed, d.By, []string{d.Metric}, nil, true); err != nil {
+		if gathered[i], err = f.GroupBy(ctx, completed, d.By, []string{d.Metric}, nil, true); err != nil {
 			return nil, err
 		}
 	}
@@ -158,25 +159,25 @@ func parameterValues(f *frame.Frame) map[string][]string {
 }
 
 // pair puts the points beside each other that both sweeps have.
-func (d *comparison) pair(gathered [2]*grouped) {
+func (d *comparison) pair(gathered [2]*frame.Grouped) {
 	others := map[string]*frame.Group{}
-	for i := range gathered[1].list {
-		others[gathered[1].key(i)] = &gathered[1].list[i]
+	for i := range gathered[1].List {
+		others[gathered[1].Key(i)] = &gathered[1].List[i]
 	}
 	d.Only[1] = len(others)
-	for i := range gathered[0].list {
-		b := others[gathered[0].key(i)]
+	for i := range gathered[0].List {
+		b := others[gathered[0].Key(i)]
 		if b == nil {
 			d.Only[0]++
 			continue
 		}
 		d.Only[1]--
-		x, y := &gathered[0].list[i].Metrics[0], &b.Metrics[0]
+		x, y := &gathered[0].List[i].Metrics[0], &b.Metrics[0]
 		if x.N == 0 || y.N == 0 {
 			continue
 		}
 		p := pointPair{
-			Values: gathered[0].texts(&gathered[0].list[i]), Mean: [2]float64{*x.Mean, *y.Mean},
+			Values: groupTexts(&gathered[0].List[i]), Mean: [2]float64{*x.Mean, *y.Mean},
 			SD: [2]*float64{x.SD, y.SD}, Count: [2]int64{x.N, y.N},
 			Change: *y.Mean - *x.Mean, texts: [2]string{metricText(x), metricText(y)},
 		}

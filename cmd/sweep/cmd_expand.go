@@ -148,7 +148,7 @@ func writePoint(cmd *cobra.Command, asJSON bool, point sweep.Parameters) error {
 		return writeJSON(cmd, point)
 	}
 	for _, name := range point.Names() {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, shortJSON(point[name]))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, sweep.JSONText(point[name]))
 	}
 	return nil
 }
@@ -224,9 +224,9 @@ func distributionText(d *sweep.Distribution) string {
 	if d.Kind == sweep.NormalDistribution || d.Kind == sweep.LogNormalDistribution {
 		low, high = "mu", "sigma"
 	}
-	text := fmt.Sprintf("%s, %s %s, %s %s", d.Kind, low, shortJSON(d.Low), high, shortJSON(d.High))
+	text := fmt.Sprintf("%s, %s %s, %s %s", d.Kind, low, sweep.JSONText(d.Low), high, sweep.JSONText(d.High))
 	if d.Step != 0 {
-		text += ", q " + shortJSON(d.Step)
+		text += ", q " + sweep.JSONText(d.Step)
 	}
 	return text
 }
@@ -236,10 +236,10 @@ func someValues(v sweep.Values) string {
 	const first = 6
 	var list []string
 	for i := range min(v.Len(), first) {
-		list = append(list, shortJSON(v.At(i)))
+		list = append(list, sweep.JSONText(v.At(i)))
 	}
 	if last := v.Len() - 1; last >= first {
-		text := shortJSON(v.At(last))
+		text := sweep.JSONText(v.At(last))
 		if last > first {
 			text = "… " + text
 		}

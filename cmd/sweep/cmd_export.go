@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 func newExport(s *settings) *cobra.Command {
@@ -91,7 +92,7 @@ func exportLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuer
 func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery,
 	out io.Writer) error {
 	var parameters []string
-	have := reported{}
+	have := frame.Reported{}
 	addParameter := func(name string) {
 		if !slices.Contains(parameters, name) {
 			parameters = append(parameters, name)
@@ -108,11 +109,11 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		for p := range record.AxisParameters() {
 			addParameter(p.Name)
 		}
-		if err := results.Trials(cmd.Context(), query, have.add); err != nil {
+		if err := results.Trials(cmd.Context(), query, have.Add); err != nil {
 			return err
 		}
 	}
-	metrics := have.sorted()
+	metrics := have.Sorted()
 	for _, g := range record.Grids {
 		for _, m := range g.Submission.Description.Metrics {
 			if m.Summary && !slices.Contains(metrics, m.Name) {

@@ -14,6 +14,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/figure"
+	"sweep/sweep/frame"
 	"sweep/sweep/paper"
 )
 
@@ -133,17 +134,15 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 
 // name reads the names of the options.
 func (o *figureOptions) name(cmd *cobra.Command, results reader, records []*sweep.SweepRecord) error {
-	names := namesIn(cmd.Context(), results, records...)
+	names := frame.NamesIn(cmd.Context(), results, records...)
 	o.GroupBy = o.groupBy.in(names)
 	o.Options = o.Named(names.Names, len(records))
-	for _, text := range o.where {
-		condition, err := names.condition(text)
-		if err != nil {
-			return err
-		}
-		o.Where = append(o.Where, condition)
+	query, err := names.Query(o.where, nil, "")
+	if err != nil {
+		return err
 	}
-	names.remark(cmd.ErrOrStderr())
+	o.Where = append(o.Where, query.Where...)
+	remark(cmd.ErrOrStderr(), names)
 	return nil
 }
 

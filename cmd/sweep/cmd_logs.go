@@ -82,7 +82,7 @@ type logs struct {
 
 // logsOf prints the logs of a trial to out and remarks to notes. It asks the workers of a cluster, or
 // the "sweep run" with the same state directory.
-func (s *settings) logsOf(results reader, id sweep.TrialID, out, notes io.Writer) (*logs, error) {
+func (s *settings) logsOf(results sweep.Reader, id sweep.TrialID, out, notes io.Writer) (*logs, error) {
 	l := &logs{results: results, id: id, out: out, notes: notes}
 	var cluster bool
 	if l.workers, cluster = results.(runningLogs); cluster {

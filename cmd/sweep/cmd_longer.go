@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // longerOptions say which trials are trained longer, and how long.
@@ -176,23 +177,19 @@ func (o *longerOptions) make(cmd *cobra.Command, results reader, record *sweep.S
 // alone, as in the rungs of a halving, it is the longest one.
 func (o *longerOptions) selected(cmd *cobra.Command, results reader, record *sweep.SweepRecord, d *sweep.Description,
 	name string, value int64) (trials []*sweep.TrialRecord, err error) {
-	list := trialsOptions{where: o.where, after: -1, states: []string{"completed", "diverged", "stopped"}}
 	choice := record.Grids[0].Submission.Spec.Select.Filled(&record.Grids[0].Submission.Description)
-	if o.best > 0 {
-		if choice.By == "" {
-			return nil, usageError("--best %d: the sweep names no metric by which trials are compared", o.best)
-		}
-		list.descending = choice.Goal == sweep.Maximize
+	if o.best > 0 && choice.By == "" {
+		return nil, usageError("--best %d: the sweep names no metric by which trials are compared", o.best)
 	}
-	names := namesIn(cmd.Context(), results, record)
-	query, err := list.query(names, record)
+	names := frame.NamesIn(cmd.Context(), results, record)
+	query, err := names.Query(o.where, []string{"completed", "diverged", "stopped"}, "")
 	if err != nil {
 		return nil, err
 	}
 	if o.best > 0 {
-		query.OrderBy = sweep.MetricKind.Of(choice.By)
+		query.OrderBy, query.Descending = sweep.MetricKind.Of(choice.By), choice.Goal == sweep.Maximize
 	}
-	names.remark(cmd.ErrOrStderr())
+	remark(cmd.ErrOrStderr(), names)
 	named := slices.ContainsFunc(query.Where, func(c sweep.TrialCondition) bool { return c.Name == "trial.state" })
 	diverged, long, shorter, stopped := 0, 0, 0, 0
 	points := map[string]int{} // their places in trials

@@ -6,11 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/http"
 	"runtime"
+	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"sweep/cmd/sweep/mcp"
+	"sweep/coordinator/web"
+	"sweep/model"
 	"sweep/sweep"
 )
 
@@ -89,25 +95,75 @@ func (s *settings) runMCP(cmd *cobra.Command, options *agentOptions) error {
 	if options.allowChanges && options.http.address != "" {
 		return usageError("--allow-changes is for a client on standard input: over HTTP, tokens allow changes")
 	}
-	lab, err := s.openLaboratory(ctx, options, log)
+	lab, leave, err := s.openLaboratory(ctx, options, log)
 	if err != nil {
 		return err
 	}
-	defer lab.close()
-	tools := agentTools{settings: s, options: options, lab: lab, log: log, schemas: mcp.NewSchemaCache(),
-		openTime: openTime, turns: newTurns()}
+	defer leave()
+	tools := mcp.New(s.toolOptions(lab, options, log))
 	if options.http.address != "" {
-		return tools.serveHTTP(cmd)
+		return s.serveAgents(cmd, tools, &options.http)
 	}
-	server := tools.server(options.allowChanges)
-	transport := &mcp.IOTransport{Reader: io.NopCloser(cmd.InOrStdin()), Writer: keepOpen{unchanged(cmd.OutOrStdout())}}
+	server := tools.Server(options.allowChanges)
+	transport := &sdk.IOTransport{Reader: io.NopCloser(cmd.InOrStdin()), Writer: keepOpen{unchanged(cmd.OutOrStdout())}}
 	err = server.Run(ctx, transport)
-	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) {
 		return nil // the client or a signal has ended the session
 	}
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
+	return nil
+}
+
+// toolOptions are what the tools of agents need of the settings.
+func (s *settings) toolOptions(lab mcp.Laboratory, options *agentOptions, log *slog.Logger) mcp.Options {
+	return mcp.Options{
+		Laboratory: lab, Describe: s.describe, Budget: options.budget, Version: model.Version, User: userName(),
+		Log: log,
+		Read: func(ctx context.Context, do func(results sweep.Reader) error) error {
+			return using(ctx, s.openReader, func(results reader) error { return do(results) })
+		},
+		Plan: func(ctx context.Context, text string) (*mcp.Plan, error) {
+			p, err := s.planText(ctx, text, options.scriptDirs, log)
+			if err != nil {
+				return nil, err
+			}
+			return &mcp.Plan{Submission: p.submission, Grid: p.grid, Notes: p.notes, Bytes: p.maxBytes,
+				CompareInputs: p.compareInputs, Speed: func(ctx context.Context) (float64, error) {
+					rate, _, err := s.speedOf(ctx, p)
+					return rate, err
+				}}, nil
+		},
+		Logs: func(ctx context.Context, results sweep.Reader, id sweep.TrialID, execution string,
+			out, notes io.Writer) error {
+			l, err := s.logsOf(results, id, out, notes)
+			if err != nil {
+				return err
+			}
+			return l.one(ctx, execution)
+		},
+	}
+}
+
+// serveAgents serves clients over HTTP until the command is to end.
+func (s *settings) serveAgents(cmd *cobra.Command, tools *mcp.Tools, h *dashboard) error {
+	tokens, err := s.openTokens(h.tokens)
+	if err != nil {
+		return err
+	}
+	listener, origin, err := h.listen("http", tools.Log)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", tools.Handler(tokens, !web.IsLoopback(listener.Addr().String())))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
+	wait := serveOn(server, listener, "mcp", tools.Log)
+	fmt.Fprintf(cmd.OutOrStdout(), "mcp: %s/mcp\n", origin)
+	<-cmd.Context().Done()
+	_ = server.Close() // clients that wait for a sweep are cut off
+	wait()
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +42,7 @@ Exit codes: 0 done, 1 the database rejects the statement.`,
 					err = results.Query(cmd.Context(), args[0], write)
 				}
 				if err != nil {
-					return explainColumn(err, of)
+					return err
 				}
 				return flush()
 			})
@@ -52,21 +51,6 @@ Exit codes: 0 done, 1 the database rejects the statement.`,
 	cmd.Flags().StringVar(&of, "sweep", "", "sweep whose trials are available as t: a name, an id, or latest")
 	cmd.Flags().StringVar(&format, "format", "text", "text, csv or json (one object per line)")
 	return cmd
-}
-
-// explainColumn adds to an error about an unknown column, or about t, where parameters and metrics have
-// columns.
-func explainColumn(err error, of string) error {
-	if err == nil {
-		return nil
-	}
-	unknown := slices.ContainsFunc([]string{"no such column", "no such table: t ", "(SQLSTATE 42703)",
-		`relation "t" does not exist`}, func(text string) bool { return strings.Contains(err.Error(), text) })
-	if of != "" || !unknown {
-		return err
-	}
-	return fmt.Errorf("%w: parameters and metrics have columns in t, the trials of one sweep "+
-		"(--sweep NAME \"SELECT … FROM t\"); elsewhere write parameters ->> 'NAME' and summary ->> 'NAME'", err)
 }
 
 // rowWriter returns what prints rows in a format, the header before the first.

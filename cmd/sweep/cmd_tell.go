@@ -289,7 +289,7 @@ func (t *told) fill(first *sweep.Submission) error {
 				_, number := sweep.Number(value)
 				switch {
 				case given && !number && (p.Values.Range != nil || p.Values.Distribution != nil):
-					return bad("%s must be a number, not %s", p.Name, shortJSON(value))
+					return bad("%s must be a number, not %s", p.Name, sweep.JSONText(value))
 				case given:
 				case p.Values.Len() == 1 && p.Values.Distribution == nil:
 					point.Parameters[p.Name] = p.Values.At(0)

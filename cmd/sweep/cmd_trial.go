@@ -166,7 +166,7 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 	}
 	lost := ""
 	if workers := lostWorkers(executions); len(workers) > 0 {
-		lost = "; " + lossText(workers, lossLimit(record, t.Index))
+		lost = "; " + progress.LossText(workers, lossLimit(record, t.Index))
 	}
 	switch t.State {
 	case sweep.Pending:
@@ -234,7 +234,7 @@ func lossLimit(record *sweep.SweepRecord, index int64) (limit int) {
 func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 	w := newColumns(cmd.OutOrStdout())
 	fmt.Fprintf(w, "trial %d of sweep %s (%s)\n", t.Index, t.Sweep, t.SweepName)
-	fmt.Fprintf(w, "%s: %s\n", trialState(t.TrialRecord), t.Reason)
+	fmt.Fprintf(w, "%s: %s\n", t.StateText(), t.Reason)
 	if t.State == sweep.Completed && t.Result != nil && t.Result.Error != "" {
 		fmt.Fprintf(w, "note: %s\n", t.Result.Error)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/frame"
+	"sweep/sweep/progress"
 )
 
 type trialsOptions struct {
@@ -102,10 +103,14 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if !cmd.Flags().Changed("sort") {
 		options.sort = ""
 	}
-	names := namesIn(cmd.Context(), results, record)
-	query, err := options.query(names, record)
+	names := frame.NamesIn(cmd.Context(), results, record)
+	query, err := names.Query(options.where, options.states, options.sort)
 	if err != nil {
 		return err
+	}
+	query.Descending, query.Limit, query.Best = options.descending, options.limit, options.best
+	if options.after >= 0 {
+		query.After = &sweep.TrialID{Sweep: record.ID, Index: options.after}
 	}
 	if !cmd.Flags().Changed("descending") {
 		query.Descending = query.OrderBy.Is(sweep.MetricKind) && record.Goal(query.OrderBy.Own()) == sweep.Maximize
@@ -115,7 +120,7 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		return err
 	}
 	if options.asJSON {
-		names.remark(cmd.ErrOrStderr())
+		remark(cmd.ErrOrStderr(), names)
 		return exportLines(cmd, results, query, false, cmd.OutOrStdout())
 	}
 	if query.Limit > 0 {
@@ -138,7 +143,7 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if more {
 		trials = trials[:options.limit]
 	}
-	both := names.says(cmd.ErrOrStderr(), trials)
+	both := says(cmd.ErrOrStderr(), names, trials)
 	table := trialTable(names, record, trials, shown, both)
 	table.wide = options.wide
 	if err := table.write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
@@ -166,7 +171,7 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 
 // trialTable lays trials out. If not all columns fit, the metric by which trials compete and the parameters
 // go last; those of both are always shown.
-func trialTable(names *trialNames, record *sweep.SweepRecord, trials []*sweep.TrialRecord, asked [][]sweep.Name,
+func trialTable(names *frame.Names, record *sweep.SweepRecord, trials []*sweep.TrialRecord, asked [][]sweep.Name,
 	both []sweep.Name) *columns {
 	table := &columns{more: "--columns NAME,… or --wide shows them"}
 	fixed := []sweep.Name{sweep.FieldKind.Of("index"), sweep.FieldKind.Of("state")}
@@ -189,12 +194,12 @@ func trialTable(names *trialNames, record *sweep.SweepRecord, trials []*sweep.Tr
 		}
 	}
 	for _, all := range asked {
-		for _, name := range names.differing(trials, all) {
+		for _, name := range differing(trials, all) {
 			add(always, name)
 		}
 	}
 	if len(asked) == 0 {
-		parameters := variedParameters(record, true)
+		parameters := progress.Varied(record, true)
 		for i, own := range parameters {
 			add(10+i, sweep.ParameterKind.Of(own))
 		}
@@ -218,7 +223,7 @@ func trialTable(names *trialNames, record *sweep.SweepRecord, trials []*sweep.Tr
 		add(always, name)
 	}
 	for _, t := range trials {
-		cells := []string{fmt.Sprint(t.Index), trialState(t)}
+		cells := []string{fmt.Sprint(t.Index), t.StateText()}
 		for _, name := range shown[len(fixed):] {
 			cells = append(cells, trialCell(t, name))
 		}
@@ -241,9 +246,9 @@ func tiesOf(ctx context.Context, results sweep.Reader, id string) map[int64]int6
 }
 
 // shown is what each of the columns that are asked for may mean.
-func (o *trialsOptions) shown(names *trialNames) (shown [][]sweep.Name, err error) {
+func (o *trialsOptions) shown(names *frame.Names) (shown [][]sweep.Name, err error) {
 	for _, text := range o.columns.in(names) {
-		all, err := names.read("columns", text)
+		all, err := names.Read("columns", text)
 		if err != nil {
 			return nil, err
 		}
@@ -252,51 +257,12 @@ func (o *trialsOptions) shown(names *trialNames) (shown [][]sweep.Name, err erro
 	return shown, nil
 }
 
-// query is what is asked for. Sorted by a plain name is by the metric, where there is one.
-func (o *trialsOptions) query(names *trialNames, record *sweep.SweepRecord) (sweep.TrialQuery, error) {
-	id := record.ID
-	q := sweep.TrialQuery{Sweeps: []string{id}, Descending: o.descending, Limit: o.limit, Best: o.best}
-	if o.sort != "" {
-		all, err := names.read("sort", o.sort)
-		if err != nil {
-			return q, err
-		}
-		q.OrderBy = all[0]
-	}
-	if o.after >= 0 {
-		q.After = &sweep.TrialID{Sweep: id, Index: o.after}
-	}
-	for _, name := range o.states {
-		if !slices.Contains(frame.StateNames[1:], name) {
-			return q, usageError("--state %s: expected one of %v", name, frame.StateNames[1:])
-		}
-		if name == frame.Diverged.String() { // the store has it for a completed one
-			name = frame.Completed.String()
-		}
-		q.States = append(q.States, sweep.State(name))
-	}
-	completed, diverged := frame.Completed.String(), frame.Diverged.String()
-	for state, other := range map[string]string{completed: diverged, diverged: completed} {
-		if slices.Contains(o.states, state) && !slices.Contains(o.states, other) {
-			q.Where = append(q.Where, sweep.TrialCondition{Name: "trial.state", Operator: "!=", Value: other})
-		}
-	}
-	for _, text := range o.where {
-		condition, err := names.condition(text)
-		if err != nil {
-			return q, err
-		}
-		q.Where = append(q.Where, condition)
-	}
-	return q, nil
-}
-
 // shownMetrics chooses the summary metrics that have a goal or, of programs, all that came, the ones by which
 // trials compete first; and the time that trials took.
 func shownMetrics(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []sweep.Name {
-	have := reported{}
+	have := frame.Reported{}
 	for _, t := range trials {
-		_ = have.add(t) // it never fails
+		_ = have.Add(t) // it never fails
 	}
 	var names []sweep.Name
 	add := func(list ...string) {
@@ -308,7 +274,7 @@ func shownMetrics(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []swee
 	}
 	if isOpen(record) {
 		add(competing(record)...)
-		add(have.sorted()...)
+		add(have.Sorted()...)
 		return append(names, sweep.FieldKind.Of("seconds"))
 	}
 	for _, g := range record.Grids {
@@ -334,17 +300,6 @@ func competing(record *sweep.SweepRecord) (names []string) {
 // isOpen reports whether trials may report metrics that no description has, as programs do.
 func isOpen(record *sweep.SweepRecord) bool {
 	return slices.ContainsFunc(record.Grids, func(g sweep.GridRecord) bool { return g.Submission.Description.Open })
-}
-
-func trialState(t *sweep.TrialRecord) string {
-	switch {
-	case t.Result != nil && t.Result.Diverged:
-		return "diverged"
-	case t.ReusedFrom != nil:
-		return "reused"
-	default:
-		return string(t.State)
-	}
 }
 
 // refusal tells how often a trial was refused, and why the last time.

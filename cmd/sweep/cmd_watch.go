@@ -116,7 +116,7 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error
 		switch {
 		case err == nil:
 			record = now
-			if problem := problemOf(results); problem != told {
+			if problem := wire.ProblemOf(results); problem != told {
 				told = problem
 				tell(cmd, problem)
 			}

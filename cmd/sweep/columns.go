@@ -163,7 +163,7 @@ func meanText(mean, sd float64) string {
 // as there is room for; at least one, shortened.
 func parameterList(record *sweep.SweepRecord, p sweep.Parameters, room int) string {
 	var text strings.Builder
-	names := slices.DeleteFunc(variedParameters(record, true), func(name string) bool {
+	names := slices.DeleteFunc(progress.Varied(record, true), func(name string) bool {
 		_, has := p[name]
 		return !has
 	})

@@ -135,27 +135,27 @@ func TestGroupsByType(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	groups, err := groupTrials(t.Context(), f, frame.Filter{}, []string{"x"}, nil, nil, true)
-	if err != nil || len(groups.list) != len(values)+1 {
-		t.Fatalf("%d groups: %v", len(groups.list), err)
+	groups, err := f.GroupBy(t.Context(), frame.Filter{}, []string{"x"}, nil, nil, true)
+	if err != nil || len(groups.List) != len(values)+1 {
+		t.Fatalf("%d groups: %v", len(groups.List), err)
 	}
 	seen := map[string]bool{}
 	for i, value := range values {
-		group := &groups.list[i]
-		if got := groups.parameters(group)["x"]; !sweep.Equal(got, value) {
+		group := &groups.List[i]
+		if got := groups.Parameters(group)["x"]; !sweep.Equal(got, value) {
 			t.Errorf("the group of %#v has %#v", value, got)
 		}
-		text := groups.texts(group)[0]
-		if seen[text] || seen["exact "+exactText(value)] || seen["key "+groups.key(i)] {
+		text := groupTexts(group)[0]
+		if seen[text] || seen["exact "+exactText(value)] || seen["key "+groups.Key(i)] {
 			t.Errorf("%#v reads %s, as another value", value, text)
 		}
-		seen[text], seen["exact "+exactText(value)], seen["key "+groups.key(i)] = true, true, true
+		seen[text], seen["exact "+exactText(value)], seen["key "+groups.Key(i)] = true, true, true
 	}
 	last := len(values)
-	if p := groups.parameters(&groups.list[last]); len(p) != 0 || seen["key "+groups.key(last)] {
+	if p := groups.Parameters(&groups.List[last]); len(p) != 0 || seen["key "+groups.Key(last)] {
 		t.Errorf("the group of trials without the parameter has %v", p)
 	}
-	if n := groups.list[2].Count; n != 2 {
+	if n := groups.List[2].Count; n != 2 {
 		t.Errorf("1 and 1.0 are %d trials", n)
 	}
 }
@@ -187,8 +187,7 @@ func TestStatesOfLists(t *testing.T) {
 		"completed,diverged": "[completed completed] []", "failed": "[failed] []",
 		"failed,diverged": "[failed completed] [{trial.state != completed}]",
 	} {
-		options := trialsOptions{states: strings.Split(states, ","), after: -1}
-		q, err := options.query(nil, &sweep.SweepRecord{})
+		q, err := frame.NamesIn(t.Context(), nil, &sweep.SweepRecord{}).Query(nil, strings.Split(states, ","), "")
 		if got := fmt.Sprint(q.States, " ", q.Where); err != nil || got != want {
 			t.Errorf("--state %s: %s, %v; want %s", states, got, err, want)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sweep/sweep"
 )
 
 // TestGroupsAndDifferences: groups of trials with mean, deviation and best, two
@@ -39,7 +41,7 @@ func TestGroupsAndDifferences(t *testing.T) {
 			t.Fatalf("%v: %s", err, line)
 		}
 		m := group.Metrics["value"]
-		order = append(order, shortJSON(group.Parameters.X)+","+shortJSON(group.Parameters.Y))
+		order = append(order, sweep.JSONText(group.Parameters.X)+","+sweep.JSONText(group.Parameters.Y))
 		square := group.Parameters.X*group.Parameters.X + group.Parameters.Y*group.Parameters.Y
 		if group.Trials != 3 || m.Count != 3 || m.Best > m.Mean || m.Mean < square || m.Mean > square+1 ||
 			m.SD <= 0 || m.SD > 1 {
@@ -47,7 +49,7 @@ func TestGroupsAndDifferences(t *testing.T) {
 		}
 		// SQL says the same.
 		if got := c.sql("SELECT min(trial_index) FROM results WHERE sweep_name = 'before' AND trial_index = " +
-			shortJSON(m.BestTrial)); got != shortJSON(m.BestTrial) {
+			sweep.JSONText(m.BestTrial)); got != sweep.JSONText(m.BestTrial) {
 			t.Errorf("best trial %d: %s", m.BestTrial, got)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
+	"sweep/sweep/progress"
 )
 
 // completionTime bounds what a press of the tab key may take.
@@ -158,7 +160,7 @@ func (s *settings) namesOf(cmd *cobra.Command, places, args []string) (n *names)
 		if err != nil {
 			return
 		}
-		n = &names{all: sweep.NamesOf(record), parameters: variedParameters(record, false),
+		n = &names{all: sweep.NamesOf(record), parameters: progress.Varied(record, false),
 			values: map[string][]string{}}
 		for p := range record.AxisParameters() {
 			if !slices.Contains(n.parameters, p.Name) {
@@ -166,7 +168,7 @@ func (s *settings) namesOf(cmd *cobra.Command, places, args []string) (n *names)
 			}
 			const enough = 50
 			for i := range min(p.Values.Len(), enough) {
-				n.values[p.Name] = append(n.values[p.Name], shortJSON(p.Values.At(i)))
+				n.values[p.Name] = append(n.values[p.Name], sweep.JSONText(p.Values.At(i)))
 			}
 		}
 		for _, g := range record.Grids {
@@ -175,7 +177,7 @@ func (s *settings) namesOf(cmd *cobra.Command, places, args []string) (n *names)
 			}
 		}
 		if len(n.metrics) == 0 {
-			n.metrics = mainMetrics(ctx, results, record)
+			n.metrics = frame.MainMetrics(ctx, results, record)
 		}
 	})
 	return n

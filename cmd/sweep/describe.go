@@ -31,12 +31,12 @@ func writeDescription(cmd *cobra.Command, d *sweep.Description) error {
 
 	l.line("\nPARAMETER")
 	for _, p := range d.Parameters {
-		l.entry(p.Name, typeOf(p))
-		for _, own := range defaultsOf(p) {
+		l.entry(p.Name, p.Accepts())
+		for _, own := range p.DefaultsText() {
 			l.text(own)
 		}
 		l.doc(p.Doc)
-		for _, note := range appliesOf(p) {
+		for _, note := range p.AppliesText() {
 			l.text(note)
 		}
 	}
@@ -60,7 +60,7 @@ func writeDescription(cmd *cobra.Command, d *sweep.Description) error {
 		l.entry(m.Name, strings.Join(where, ", "))
 		l.doc(m.Doc)
 		if m.AbsentWhen != nil {
-			l.text("absent for " + matchesText([]sweep.Match{m.AbsentWhen}))
+			l.text("absent for " + m.AbsentWhen.Text())
 		}
 	}
 	if len(d.Artifacts) > 0 {
@@ -72,113 +72,6 @@ func writeDescription(cmd *cobra.Command, d *sweep.Description) error {
 	}
 	_, err := io.WriteString(cmd.OutOrStdout(), l.String())
 	return err
-}
-
-// typeOf is a parameter's type, what it accepts and its default.
-func typeOf(p sweep.ParameterSchema) string {
-	text := string(p.Type)
-	if accepts := acceptsOf(p); accepts != "" {
-		text += ", " + accepts
-	}
-	if p.Required {
-		return text + ", required"
-	}
-	return text + ", default " + shortJSON(p.Default)
-}
-
-// defaultsOf are the defaults under conditions, one a value.
-func defaultsOf(p sweep.ParameterSchema) (lines []string) {
-	var values []string
-	whens := map[string][]sweep.Match{}
-	for _, d := range p.Defaults {
-		value := shortJSON(d.Value)
-		if whens[value] == nil {
-			values = append(values, value)
-		}
-		whens[value] = append(whens[value], d.When)
-	}
-	for _, value := range values {
-		lines = append(lines, "default "+value+" for "+matchesText(whens[value]))
-	}
-	return lines
-}
-
-// appliesOf says where a parameter applies, if not everywhere, its neutral value, and
-// whether its values cannot be compared.
-func appliesOf(p sweep.ParameterSchema) (lines []string) {
-	if p.AppliesWhen != nil {
-		lines = append(lines, "applies for "+matchesText([]sweep.Match{p.AppliesWhen}))
-	}
-	if p.Neutral != nil {
-		line := "neutral: " + shortJSON(p.Neutral)
-		if p.NeutralWhen != nil {
-			line += " for " + matchesText([]sweep.Match{p.NeutralWhen})
-		}
-		lines = append(lines, line)
-	}
-	switch {
-	case p.Measures && p.MeasuresWhen != nil:
-		lines = append(lines, "values do not compete for "+matchesText([]sweep.Match{p.MeasuresWhen}))
-	case p.Measures:
-		lines = append(lines, "values do not compete")
-	}
-	return lines
-}
-
-// matchesText is conditions of which one has to hold; those on one and the same
-// parameter are joined.
-func matchesText(matches []sweep.Match) string {
-	var names, texts []string
-	values := map[string][]string{}
-	for _, m := range matches {
-		keys := m.Names()
-		if len(keys) != 1 {
-			texts = append(texts, matchText(m))
-			continue
-		}
-		if values[keys[0]] == nil {
-			names = append(names, keys[0])
-		}
-		values[keys[0]] = append(values[keys[0]], words(m[keys[0]])...)
-	}
-	for _, name := range names {
-		texts = append(texts, name+" "+strings.Join(values[name], "|"))
-	}
-	return strings.Join(texts, " or ")
-}
-
-func matchText(m sweep.Match) string {
-	var conditions []string
-	for _, name := range m.Names() {
-		conditions = append(conditions, name+" "+strings.Join(words(m[name]), "|"))
-	}
-	return strings.Join(conditions, ", ")
-}
-
-func words(values []any) []string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = fmt.Sprint(v)
-	}
-	return words
-}
-
-func acceptsOf(p sweep.ParameterSchema) string {
-	if len(p.Enum) > 0 {
-		return strings.Join(words(p.Enum), "|")
-	}
-	var bounds []string
-	if p.Minimum != nil {
-		sign := "≥"
-		if p.ExclusiveMinimum {
-			sign = ">"
-		}
-		bounds = append(bounds, fmt.Sprintf("%s %v", sign, *p.Minimum))
-	}
-	if p.Maximum != nil {
-		bounds = append(bounds, fmt.Sprintf("≤ %v", *p.Maximum))
-	}
-	return strings.Join(bounds, ", ")
 }
 
 // layout is text with names in a margin and paragraphs beside them.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,26 +84,6 @@ func TestEveryTool(t *testing.T) {
 			t.Errorf("%snothing has an answer", uri)
 		}
 	}
-}
-
-// A panic of a tool is an error of the call.
-func TestPanicOfTool(t *testing.T) {
-	t.Parallel()
-	server := mcp.NewServer(&mcp.Implementation{Name: "sweep"}, nil)
-	tools := &agentTools{turns: newTurns()}
-	addReader(tools, server, "reader", "", func(context.Context, *statusRequest) (*statusAnswer, error) {
-		panic("no such index")
-	})
-	addChanger(server, "changer", "", func(context.Context, string, *sweepChange) (*stateAnswer, error) {
-		panic("no such index")
-	})
-	near, far := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(t.Context(), far, nil); err != nil {
-		t.Fatal(err)
-	}
-	a := connectAgent(t, nil, near)
-	a.refused("reader", object{}, "a fault of this program, please report it: no such index")
-	a.refused("changer", object{"sweep": "s"}, "a fault of this program, please report it: no such index")
 }
 
 // A panic of a command is its error.

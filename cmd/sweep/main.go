@@ -22,6 +22,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/file"
+	"sweep/sweep/frame"
 )
 
 // Exit codes, the same for every command; each help text names those it uses.
@@ -110,7 +111,8 @@ func exitCode(err error) int {
 	case errors.As(err, new(*sweep.LostError)), errors.As(err, new(*sweep.DamagedError)):
 		return exitArtifacts
 	case errors.As(err, new(*file.Error)), errors.As(err, new(*sweep.ParameterError)),
-		errors.Is(err, sweep.ErrNoPoint), errors.Is(err, sweep.ErrTooManyPoints):
+		errors.As(err, new(*frame.QueryError)), errors.Is(err, sweep.ErrNoPoint),
+		errors.Is(err, sweep.ErrTooManyPoints):
 		return exitUsage
 	case errors.Is(err, sweep.ErrNotFound), errors.Is(err, os.ErrNotExist):
 		return exitNotFound

@@ -9,7 +9,11 @@ import (
 	"strings"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
+
+// errEnough ends a query whose further rows are not needed.
+var errEnough = errors.New("enough rows")
 
 // checkLogged returns an error if no trial of a program has logged the metric of its sweep.
 func checkLogged(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord) error {
@@ -27,7 +31,7 @@ func checkLogged(ctx context.Context, results sweep.Reader, record *sweep.SweepR
 	names := map[string]bool{}
 	err = results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}},
 		func(t *sweep.TrialRecord) error {
-			_ = reported(names).add(t) // it never fails
+			_ = frame.Reported(names).Add(t) // it never fails
 			if logged = names[metric]; logged {
 				return errEnough
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"text/tabwriter"
@@ -31,25 +30,13 @@ func writeJSON(cmd *cobra.Command, value any) error {
 	return encoder.Encode(value)
 }
 
-// shortJSON prints a value on one line; strings without quotes.
-func shortJSON(value any) string {
-	if text, ok := value.(string); ok {
-		return text
-	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(data)
-}
-
 // exactText is a value as no other one is written: a text that is the JSON of another value is in quotes.
 func exactText(value any) string {
 	if text, ok := value.(string); ok && !sweep.PlainText(text) {
 		quoted, _ := sweep.CanonicalJSON(text) // a text has a form
 		return string(quoted)
 	}
-	return shortJSON(value)
+	return sweep.JSONText(value)
 }
 
 // isTerminal reports whether a stream, of input or output, is a terminal.

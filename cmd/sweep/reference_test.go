@@ -17,6 +17,7 @@ import (
 
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/model"
+	"sweep/sweep"
 	"sweep/sweep/file"
 )
 
@@ -141,7 +142,7 @@ func keysPage(t *testing.T) string {
 		}
 		byDefault := ""
 		if key.Default != nil {
-			byDefault = code(shortJSON(key.Default))
+			byDefault = code(sweep.JSONText(key.Default))
 		}
 		page += fmt.Sprintf("| %s | %s | %s |\n", code(name), inTable(key.Description), byDefault)
 		return key
@@ -172,8 +173,8 @@ func parametersPage(t *testing.T) string {
 		"compete [cannot be compared](../sweep-files.md#groups) by a metric.")
 	page += "\n## Parameters\n\n| parameter | values | meaning |\n| --- | --- | --- |\n"
 	for _, p := range d.Parameters {
-		notes := append(defaultsOf(p), appliesOf(p)...)
-		page += fmt.Sprintf("| %s | %s | %s |\n", code(p.Name), inTable(typeOf(p)),
+		notes := append(p.DefaultsText(), p.AppliesText()...)
+		page += fmt.Sprintf("| %s | %s | %s |\n", code(p.Name), inTable(p.Accepts()),
 			inTable(strings.Join(append([]string{p.Doc}, notes...), "\n")))
 	}
 	page += "\n## Metrics\n\n| metric | goal | unit | part | curve | summary | meaning |\n" +

@@ -132,17 +132,6 @@ func withSweep[R reader](cmd *cobra.Command, open func(ctx context.Context) (R, 
 	})
 }
 
-// problemOf is what keeps a coordinator's trials from advancing, "" if nothing
-// is known.
-func problemOf(results sweep.Reader) string {
-	if c, ok := results.(wire.Controller); ok {
-		if problem := c.Problem(); problem != nil {
-			return problem.Error()
-		}
-	}
-	return ""
-}
-
 // tell prints a problem, if there is one.
 func tell(cmd *cobra.Command, problem string) {
 	if problem != "" {

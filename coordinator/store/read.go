@@ -402,7 +402,13 @@ func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string)
 
 // Query implements sweep.Store.
 func (s *Store) Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error {
-	return s.query(ctx, sql, 0, yield)
+	err := s.query(ctx, sql, 0, yield)
+	if err != nil && slices.ContainsFunc([]string{"no such column", "no such table: t ", "(SQLSTATE 42703)",
+		`relation "t" does not exist`}, func(text string) bool { return strings.Contains(err.Error(), text) }) {
+		return fmt.Errorf("%w: parameters and metrics have columns in t, the trials of one sweep "+
+			"(--sweep NAME \"SELECT … FROM t\"); elsewhere write parameters ->> 'NAME' and summary ->> 'NAME'", err)
+	}
+	return err
 }
 
 // query runs a statement whose views have columns columns in all.

@@ -129,10 +129,7 @@ func sortedNames(set map[string]bool) []string {
 
 // metricOf is what a metric is called that a text names.
 func metricOf(record *sweep.SweepRecord, text string) string {
-	if all := sweep.NamesOf(record).Find(text, sweep.MetricKind); len(all) > 0 {
-		return all[0].Own()
-	}
-	return sweep.Assume(text, sweep.MetricKind).Own()
+	return sweep.NamesOf(record).Called(text, sweep.MetricKind)
 }
 
 // goalOf returns the goal of a metric that a text names; the smallest value is the best where nothing is said.

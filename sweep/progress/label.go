@@ -43,8 +43,8 @@ func named(p sweep.Parameters, names []string) (parts []string) {
 }
 
 // Varied are the parameters in which a sweep's trials differ by its file, its extensions and its policies, in their
-// order.
-func Varied(record *sweep.SweepRecord) (names []string) {
+// order, perhaps without the seed.
+func Varied(record *sweep.SweepRecord, withSeed bool) (names []string) {
 	type parameter struct {
 		grids  int // that have it
 		varied bool
@@ -78,7 +78,7 @@ func Varied(record *sweep.SweepRecord) (names []string) {
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		p := found[name]
-		return !p.varied && p.grids == len(record.Grids)
+		return !p.varied && p.grids == len(record.Grids) || name == sweep.SeedParameter && !withSeed
 	})
 }
 

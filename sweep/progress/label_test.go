@@ -35,7 +35,7 @@ func TestVaried(t *testing.T) {
 		for _, spec := range test.grids {
 			record.Grids = append(record.Grids, sweep.GridRecord{Submission: sweep.Submission{Spec: spec}})
 		}
-		if got := Varied(record); !slices.Equal(got, test.want) {
+		if got := Varied(record, true); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

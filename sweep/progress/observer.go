@@ -247,7 +247,7 @@ func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts swee
 		return time.Second
 	}
 	metrics := o.curveMetrics()
-	varied := Varied(o.record)
+	varied := Varied(o.record, true)
 	bases := map[int64]base{}
 	defer func() { o.bases = bases }()
 	_ = o.store.Trials(ctx, sweep.TrialQuery{ // none are shown if they cannot be asked for
@@ -394,7 +394,7 @@ func (o *Observer) lookAtBest(ctx context.Context) (pause time.Duration) {
 		return 0
 	}
 	var leaders []Best
-	varied := Varied(o.record)
+	varied := Varied(o.record, true)
 	err := o.store.Trials(ctx, sweep.TrialQuery{
 		Sweeps: []string{o.record.ID}, Best: true, OrderBy: sweep.MetricKind.Of(choice.By),
 		Descending: choice.Goal == sweep.Maximize,

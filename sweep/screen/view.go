@@ -227,7 +227,7 @@ func (m *model) trialsView() (head, body []string) {
 		shown = strings.Join(names, ", ")
 	}
 	head = append(head, faint(m.cut(fmt.Sprintf("%s, %s, page %d", shown, words, len(m.starts)+1))))
-	varied := progress.Varied(m.sweep)
+	varied := progress.Varied(m.sweep, true)
 	names, labels := sweep.NamesOf(m.sweep), []string{}
 	for _, name := range varied {
 		labels = append(labels, names.Label(sweep.ParameterKind.Of(name)))
@@ -237,7 +237,7 @@ func (m *model) trialsView() (head, body []string) {
 	}
 	rows := [][]string{slices.Concat([]string{"INDEX", "STATE"}, sweep.Headings(labels), []string{"TIME"})}
 	for _, t := range m.trials {
-		row := []string{fmt.Sprint(t.Index), stateWord(t)}
+		row := []string{fmt.Sprint(t.Index), t.StateText()}
 		for _, name := range varied {
 			row = append(row, valueText(t.Parameters, name))
 		}
@@ -307,7 +307,7 @@ func (m *model) timeText(t *sweep.TrialRecord) string {
 func (m *model) trialView() (head, body []string) {
 	t := m.trial
 	head = []string{bold(m.cut(fmt.Sprintf("trial %d of %s", t.Index, progress.FirstLine(m.sweep.Name)))), ""}
-	state := stateWord(t)
+	state := t.StateText()
 	if time := m.timeText(t); time != "" {
 		state += ", " + time
 	}
@@ -352,7 +352,7 @@ func (m *model) trialView() (head, body []string) {
 
 func (m *model) logView() (head, body []string) {
 	head = []string{bold(m.cut(fmt.Sprintf("log of trial %d of %s", m.trial.Index, progress.FirstLine(m.sweep.Name)))),
-		faint(m.cut(stateWord(m.trial)))}
+		faint(m.cut(m.trial.StateText()))}
 	if len(m.log) == 0 {
 		return head, []string{faint(m.cut("nothing is written yet"))}
 	}
@@ -369,16 +369,6 @@ func valueText(p sweep.Parameters, name string) string {
 		return ""
 	}
 	return progress.ValueText(value)
-}
-
-func stateWord(t *sweep.TrialRecord) string {
-	switch {
-	case t.Result != nil && t.Result.Diverged:
-		return "diverged"
-	case t.ReusedFrom != nil:
-		return "reused"
-	}
-	return string(t.State)
 }
 
 // wrap breaks a text at spaces into lines of a width, most of them at most.

@@ -53,6 +53,16 @@ type Controller interface {
 	Problem() error
 }
 
+// ProblemOf is what keeps a coordinator's trials from advancing, "" if nothing is known.
+func ProblemOf(results sweep.Reader) string {
+	if c, ok := results.(Controller); ok {
+		if problem := c.Problem(); problem != nil {
+			return problem.Error()
+		}
+	}
+	return ""
+}
+
 // Submitted is the answer to a submission.
 type Submitted struct {
 	Sweep  string `json:"sweep,omitempty"`

@@ -11,42 +11,29 @@ import (
 	"sync"
 	"time"
 
+	"sweep/cmd/sweep/mcp"
 	"sweep/coordinator"
 	"sweep/local"
 	"sweep/sweep"
 )
 
-// askedOverMCP begins the asked_by of sweeps that agents submitted.
-const askedOverMCP = "mcp "
-
-// laboratory carries out the changes of agents.
-type laboratory interface {
-	// change calls do with what changes sweeps. With trains, there will be trials to run.
-	change(ctx context.Context, trains bool, do func(t target) error) error
-	// runs returns an error if what carries out the changes has no worker that a spec asks for, and never will.
-	runs(spec *sweep.Spec) error
-	// problem is what keeps trials from advancing, nil if nothing is known.
-	problem() error
-	// close interrupts the trials that run in this process.
-	close()
-}
-
 // openLaboratory returns the cluster of the settings or, without one, a laboratory that runs trials itself. If
-// changes are allowed it resumes what an earlier one left.
-func (s *settings) openLaboratory(ctx context.Context, options *agentOptions, log *slog.Logger) (laboratory, error) {
+// changes are allowed it resumes what an earlier one left. leave interrupts what it runs.
+func (s *settings) openLaboratory(ctx context.Context, options *agentOptions, log *slog.Logger) (lab mcp.Laboratory,
+	leave func(), err error) {
 	if s.server() != "" {
-		return clusterLab{s}, nil
+		return clusterLab{s}, func() {}, nil
 	}
 	l := &localLab{settings: s, options: options, log: log}
 	if !options.changes() {
-		return l, nil
+		return l, l.close, nil
 	}
 	launcher, err := s.newLauncher(log)
 	if err == nil {
 		err = restrictScripts(launcher, options.scriptDirs)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	left := false
 	err = using(ctx, s.openStore, func(results sweep.Store) (err error) {
@@ -54,12 +41,12 @@ func (s *settings) openLaboratory(ctx context.Context, options *agentOptions, lo
 		return err
 	})
 	if err != nil || !left {
-		return l, err
+		return l, l.close, err
 	}
-	if err := l.change(ctx, true, func(target) error { return nil }); err != nil {
+	if err := l.Change(ctx, true, func(mcp.Target) error { return nil }); err != nil {
 		log.Warn("unfinished sweeps of agents are not resumed", "error", err)
 	}
-	return l, nil
+	return l, l.close, nil
 }
 
 // unfinishedOfAgents reports whether a sweep that an agent submitted or extended is active.
@@ -74,7 +61,7 @@ func unfinishedOfAgents(ctx context.Context, results sweep.Reader) (bool, error)
 			return false, err
 		}
 		for j := range record.Grids {
-			if strings.HasPrefix(record.Grids[j].Submission.AskedBy, askedOverMCP) {
+			if strings.HasPrefix(record.Grids[j].Submission.AskedBy, mcp.AskedBy) {
 				return true, nil
 			}
 		}
@@ -85,15 +72,16 @@ func unfinishedOfAgents(ctx context.Context, results sweep.Reader) (bool, error)
 // clusterLab has a cluster carry changes out.
 type clusterLab struct{ settings *settings }
 
-func (l clusterLab) change(ctx context.Context, _ bool, do func(t target) error) error {
-	return using(ctx, l.settings.openTarget, do)
+// Change implements mcp.Laboratory.
+func (l clusterLab) Change(ctx context.Context, _ bool, do func(t mcp.Target) error) error {
+	return using(ctx, l.settings.openTarget, func(t target) error { return do(checkedTarget{t}) })
 }
 
-func (clusterLab) runs(*sweep.Spec) error { return nil } // workers come and go
+// Runs implements mcp.Laboratory: workers come and go.
+func (clusterLab) Runs(*sweep.Spec) error { return nil }
 
-func (clusterLab) problem() error { return nil }
-
-func (clusterLab) close() {}
+// Problem implements mcp.Laboratory.
+func (clusterLab) Problem() error { return nil }
 
 // localLab runs the active sweeps of the local database in this process, while there are any.
 type localLab struct {
@@ -118,12 +106,13 @@ type training struct {
 	err  error
 }
 
-func (l *localLab) change(ctx context.Context, trains bool, do func(t target) error) error {
+// Change implements mcp.Laboratory.
+func (l *localLab) Change(ctx context.Context, trains bool, do func(t mcp.Target) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reapLocked()
 	if l.training == nil && !trains {
-		return using(ctx, l.settings.openLocal, func(t *localStore) error { return do(t) })
+		return using(ctx, l.settings.openLocal, func(t *localStore) error { return do(checkedTarget{t}) })
 	}
 	if l.training == nil {
 		begun, err := l.begin(ctx)
@@ -132,11 +121,11 @@ func (l *localLab) change(ctx context.Context, trains bool, do func(t target) er
 		}
 		l.training, l.failure = begun, nil
 	}
-	return do(l.training.target)
+	return do(checkedTarget{l.training.target})
 }
 
-// runs implements laboratory.
-func (l *localLab) runs(spec *sweep.Spec) error {
+// Runs implements mcp.Laboratory.
+func (l *localLab) Runs(spec *sweep.Spec) error {
 	const remedy = "remove it from the file, or start \"sweep mcp\" with --nats for a cluster"
 	if spec.Pool != sweep.DefaultPool {
 		return fmt.Errorf("pool %s: this command runs trials of the pool %s only: %s", spec.Pool, sweep.DefaultPool,
@@ -157,7 +146,8 @@ func (l *localLab) reapLocked() {
 	}
 }
 
-func (l *localLab) problem() error {
+// Problem implements mcp.Laboratory.
+func (l *localLab) Problem() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reapLocked()

@@ -1,4 +1,4 @@
-package main
+package mcp
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (t *turns) take(ctx context.Context, client string) (release func(), err er
 }
 
 // inTurn calls answer when no other call of the client is at work, and ends it in time if the client has no token.
-func inTurn[Out any](ctx context.Context, a *agentTools, answer func(ctx context.Context) (Out, error)) (out Out,
+func inTurn[Out any](ctx context.Context, a *Tools, answer func(ctx context.Context) (Out, error)) (out Out,
 	err error) {
 	release, err := a.turns.take(ctx, a.token)
 	if err != nil {

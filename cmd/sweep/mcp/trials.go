@@ -1,27 +1,28 @@
-package main
+package mcp
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sweep/sweep"
 	"sweep/sweep/frame"
+	"sweep/sweep/progress"
 )
 
 // addTrials adds the tools that read and compare trials.
-func (a *agentTools) addTrials(server *mcp.Server) {
+func (a *Tools) addTrials(server *sdk.Server) {
 	addReader(a, server, "best", "List the best completed trials of a sweep by one metric.", a.best)
 	addReader(a, server, "trials", "List a page of trials, filtered and sorted.", a.trials)
 	addReader(a, server, "compare", "Compare groups of trials that agree in some parameters: mean, standard deviation "+
 		"and best value of each metric, the best group first.", a.compare)
-	addReader(a, server, "curves", "Read the curves of up to 10 trials, agentCurveOf to a few samples each.", a.curves)
+	addReader(a, server, "curves", "Read the curves of up to 10 trials, thinned to a few samples each.", a.curves)
 }
 
-// agentTrial is a trial as the tools show it.
-type agentTrial struct {
+// shownTrial is a trial as the tools show it.
+type shownTrial struct {
 	Index      int64               `json:"index"`
 	State      string              `json:"state" jsonschema:"as sweep trials shows it: also diverged and reused"`
 	Parameters map[string]any      `json:"parameters"`
@@ -30,9 +31,9 @@ type agentTrial struct {
 	Error      string              `json:"error,omitempty"`
 }
 
-// agentTrialOf shows a trial with the named parameters, all if they are nil, and metrics.
-func agentTrialOf(t *sweep.TrialRecord, parameters, metrics []string) agentTrial {
-	shown := agentTrial{Index: t.Index, State: trialState(t), Parameters: map[string]any{},
+// shownTrialOf shows a trial with the named parameters, all if they are nil, and metrics.
+func shownTrialOf(t *sweep.TrialRecord, parameters, metrics []string) shownTrial {
+	shown := shownTrial{Index: t.Index, State: t.StateText(), Parameters: map[string]any{},
 		Metrics: map[string]*float64{}}
 	for name, value := range t.Parameters {
 		if parameters == nil || slices.Contains(parameters, name) {
@@ -52,7 +53,7 @@ func agentTrialOf(t *sweep.TrialRecord, parameters, metrics []string) agentTrial
 }
 
 type bestRequest struct {
-	agentSweep
+	sweepName
 	Metric string   `json:"metric,omitempty" jsonschema:"default: the sweep's objective"`
 	Where  []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or model=rnn; all must hold"`
 	Limit  int      `json:"limit,omitempty" jsonschema:"at most 100; default 5"`
@@ -63,22 +64,23 @@ type bestAnswer struct {
 	Metric string       `json:"metric"`
 	Goal   string       `json:"goal"`
 	Notes  []string     `json:"notes,omitempty"`
-	Trials []agentTrial `json:"trials"`
+	Trials []shownTrial `json:"trials"`
 }
 
-func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer, err error) {
-	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
-		out = &bestAnswer{Sweep: record.ID, Trials: []agentTrial{}}
+func (a *Tools) best(ctx context.Context, in *bestRequest) (out *bestAnswer, err error) {
+	err = a.record(ctx, in.Sweep, func(results sweep.Reader, record *sweep.SweepRecord) error {
+		out = &bestAnswer{Sweep: record.ID, Trials: []shownTrial{}}
 		out.Metric, out.Goal = objectiveOf(ctx, results, record)
-		names := namesIn(ctx, results, record)
+		names := frame.NamesIn(ctx, results, record)
 		by := sweep.MetricKind.Of(out.Metric)
 		if in.Metric != "" {
-			all, err := names.read("metric", in.Metric)
+			all, err := names.Read("metric", in.Metric)
 			if err != nil {
 				return err
 			}
 			if by, out.Metric = all[0], all[0].Own(); !by.Is(sweep.MetricKind) {
-				return fmt.Errorf("%s is the %s %s of sweep %s, not a metric", in.Metric, kindText(by), by, record.ID)
+				return fmt.Errorf("%s is the %s %s of sweep %s, not a metric", in.Metric, frame.KindText(by), by,
+					record.ID)
 			}
 			out.Goal = record.Goal(out.Metric)
 		}
@@ -88,21 +90,20 @@ func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer
 		if out.Goal == "" {
 			out.Goal = sweep.Minimize
 		}
-		options := trialsOptions{where: in.Where, states: []string{string(sweep.Completed)}, after: -1,
-			descending: out.Goal == sweep.Maximize, limit: bounded(in.Limit, 5, 100)}
-		query, err := options.query(names, record)
+		query, err := names.Query(in.Where, []string{string(sweep.Completed)}, "")
 		if err != nil {
 			return err
 		}
-		query.OrderBy, out.Notes = by, names.remarks()
-		metrics := append([]string{out.Metric}, mainMetrics(ctx, results, record)...)
-		parameters := variedParameters(record, true)
+		query.OrderBy, query.Descending, query.Limit = by, out.Goal == sweep.Maximize, bounded(in.Limit, 5, 100)
+		out.Notes = names.Remarks()
+		metrics := append([]string{out.Metric}, frame.MainMetrics(ctx, results, record)...)
+		parameters := progress.Varied(record, true)
 		return results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
 			if t.Result == nil {
 				return nil
 			}
 			if _, has := t.Result.Summary[out.Metric]; has {
-				out.Trials = append(out.Trials, agentTrialOf(t, parameters, metrics))
+				out.Trials = append(out.Trials, shownTrialOf(t, parameters, metrics))
 			}
 			return nil
 		})
@@ -111,7 +112,7 @@ func (a *agentTools) best(ctx context.Context, in *bestRequest) (out *bestAnswer
 }
 
 type trialsRequest struct {
-	agentSweep
+	sweepName
 	Where      []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or model=rnn; all must hold"`
 	States     []string `json:"states,omitempty" jsonschema:"only these states, such as failed"`
 	Sort       string   `json:"sort,omitempty" jsonschema:"parameter, metric or column; default: index"`
@@ -124,37 +125,36 @@ type trialsRequest struct {
 type trialsAnswer struct {
 	Sweep  string       `json:"sweep"`
 	Notes  []string     `json:"notes,omitempty"`
-	Trials []agentTrial `json:"trials"`
+	Trials []shownTrial `json:"trials"`
 	Next   *int64       `json:"next,omitempty" jsonschema:"pass it as after to get the next page"`
 }
 
-func (a *agentTools) trials(ctx context.Context, in *trialsRequest) (out *trialsAnswer, err error) {
-	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
-		out = &trialsAnswer{Sweep: record.ID, Trials: []agentTrial{}}
+func (a *Tools) trials(ctx context.Context, in *trialsRequest) (out *trialsAnswer, err error) {
+	err = a.record(ctx, in.Sweep, func(results sweep.Reader, record *sweep.SweepRecord) error {
+		out = &trialsAnswer{Sweep: record.ID, Trials: []shownTrial{}}
 		limit := bounded(in.Limit, 20, 100)
-		options := trialsOptions{where: in.Where, states: in.States, sort: in.Sort, descending: in.Descending,
-			limit: limit + 1, after: -1}
-		if in.After != nil {
-			options.after = *in.After
-		}
-		names := namesIn(ctx, results, record)
-		query, err := options.query(names, record)
+		names := frame.NamesIn(ctx, results, record)
+		query, err := names.Query(in.Where, in.States, in.Sort)
 		if err != nil {
 			return err
 		}
-		parameters, metrics := variedParameters(record, true), mainMetrics(ctx, results, record)
+		query.Descending, query.Limit = in.Descending, limit+1
+		if in.After != nil && *in.After >= 0 {
+			query.After = &sweep.TrialID{Sweep: record.ID, Index: *in.After}
+		}
+		parameters, metrics := progress.Varied(record, true), frame.MainMetrics(ctx, results, record)
 		if len(in.Columns) > 0 {
-			if parameters, metrics, err = names.divided(in.Columns); err != nil {
+			if parameters, metrics, err = names.Divided(in.Columns); err != nil {
 				return err
 			}
 		}
-		out.Notes = names.remarks()
+		out.Notes = names.Remarks()
 		return results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
 			if len(out.Trials) == limit {
 				out.Next = &out.Trials[limit-1].Index
 				return nil
 			}
-			out.Trials = append(out.Trials, agentTrialOf(t, parameters, metrics))
+			out.Trials = append(out.Trials, shownTrialOf(t, parameters, metrics))
 			return nil
 		})
 	})
@@ -162,7 +162,7 @@ func (a *agentTools) trials(ctx context.Context, in *trialsRequest) (out *trials
 }
 
 type compareRequest struct {
-	agentSweep
+	sweepName
 	By      []string `json:"by,omitempty" jsonschema:"parameters that group trials; default: all that vary but seed"`
 	Metrics []string `json:"metrics,omitempty" jsonschema:"default: the objective and the other main metrics"`
 	Where   []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or model=rnn; all must hold"`
@@ -175,11 +175,11 @@ type compareAnswer struct {
 	Metric string       `json:"metric,omitempty" jsonschema:"groups are sorted by the mean of this metric"`
 	Goal   string       `json:"goal,omitempty"`
 	Notes  []string     `json:"notes,omitempty"`
-	Groups []agentGroup `json:"groups"`
+	Groups []shownGroup `json:"groups"`
 	More   int          `json:"more,omitempty" jsonschema:"further groups that are not shown"`
 }
 
-type agentGroup struct {
+type shownGroup struct {
 	Parameters map[string]any         `json:"parameters"`
 	Trials     int64                  `json:"trials"`
 	Completed  int64                  `json:"completed"`
@@ -196,25 +196,25 @@ type groupMetric struct {
 	BestTrial int64    `json:"best_trial"`
 }
 
-func (a *agentTools) compare(ctx context.Context, in *compareRequest) (out *compareAnswer, err error) {
-	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
-		names := namesIn(ctx, results, record)
-		query, err := (&trialsOptions{where: in.Where, after: -1}).query(names, record)
+func (a *Tools) compare(ctx context.Context, in *compareRequest) (out *compareAnswer, err error) {
+	err = a.record(ctx, in.Sweep, func(results sweep.Reader, record *sweep.SweepRecord) error {
+		names := frame.NamesIn(ctx, results, record)
+		query, err := names.Query(in.Where, nil, "")
 		if err != nil {
 			return err
 		}
-		if _, _, err := names.divided(slices.Concat(in.By, in.Metrics)); err != nil {
+		if _, _, err := names.Divided(slices.Concat(in.By, in.Metrics)); err != nil {
 			return err
 		}
-		by, metrics := names.parameters(in.By), names.metrics(in.Metrics)
+		by, metrics := names.Own(in.By, sweep.ParameterKind), names.Own(in.Metrics, sweep.MetricKind)
 		if len(by) == 0 {
-			by = variedParameters(record, false)
+			by = progress.Varied(record, false)
 		}
 		if len(metrics) == 0 {
-			metrics = mainMetrics(ctx, results, record)
+			metrics = frame.MainMetrics(ctx, results, record)
 		}
-		out = &compareAnswer{Sweep: record.ID, By: append([]string{}, by...), Groups: []agentGroup{},
-			Notes: names.remarks()}
+		out = &compareAnswer{Sweep: record.ID, By: append([]string{}, by...), Groups: []shownGroup{},
+			Notes: names.Remarks()}
 		if len(metrics) > 0 {
 			out.Metric, out.Goal = metrics[0], record.Goal(metrics[0])
 		}
@@ -222,35 +222,35 @@ func (a *agentTools) compare(ctx context.Context, in *compareRequest) (out *comp
 		for _, name := range metrics {
 			goals[name] = record.Goal(name)
 		}
-		f, err := frame.ReadColumns(ctx, results, record, query, groupColumns(by, metrics)...)
+		f, err := frame.ReadColumns(ctx, results, record, query, frame.GroupColumns(by, metrics)...)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = f.Close() }() // its files have no names
-		groups, err := groupTrials(ctx, f, frame.Filter{}, by, metrics, goals, false)
+		groups, err := f.GroupBy(ctx, frame.Filter{}, by, metrics, goals, false)
 		if err != nil {
 			return err
 		}
-		limit := min(bounded(in.Limit, 10, 50), len(groups.list))
-		out.More = len(groups.list) - limit
-		for i := range groups.list[:limit] {
-			out.Groups = append(out.Groups, groups.forAgent(&groups.list[i]))
+		limit := min(bounded(in.Limit, 10, 50), len(groups.List))
+		out.More = len(groups.List) - limit
+		for i := range groups.List[:limit] {
+			out.Groups = append(out.Groups, shownGroupOf(groups, &groups.List[i]))
 		}
 		return nil
 	})
 	return out, err
 }
 
-func (g *grouped) forAgent(group *frame.Group) agentGroup {
-	counts := countsOf(group)
-	shown := agentGroup{Parameters: g.parameters(group), Trials: counts[0], Completed: counts[1], Diverged: counts[2],
+func shownGroupOf(g *frame.Grouped, group *frame.Group) shownGroup {
+	counts := group.Counts()
+	shown := shownGroup{Parameters: g.Parameters(group), Trials: counts[0], Completed: counts[1], Diverged: counts[2],
 		Failed: counts[3], Metrics: map[string]groupMetric{}}
-	for k, name := range g.metrics {
+	for k, name := range g.Metrics {
 		s := &group.Metrics[k]
 		if s.N == 0 {
 			continue
 		}
-		m := groupMetric{Count: s.N, Mean: digits(*s.Mean), Best: digits(*s.BestBy(g.goals[name])), BestTrial: s.Best}
+		m := groupMetric{Count: s.N, Mean: digits(*s.Mean), Best: digits(*s.BestBy(g.Goals[name])), BestTrial: s.Best}
 		if s.SD != nil {
 			m.SD = digits(*s.SD)
 		}
@@ -260,19 +260,19 @@ func (g *grouped) forAgent(group *frame.Group) agentGroup {
 }
 
 type curvesRequest struct {
-	agentSweep
+	sweepName
 	Trials  []int64  `json:"trials" jsonschema:"indices of 1 to 10 trials"`
 	Metrics []string `json:"metrics,omitempty" jsonschema:"default: the first three that the trial has"`
 	Samples int      `json:"samples,omitempty" jsonschema:"samples of a curve, at most 200; default 20"`
 }
 
 type curvesAnswer struct {
-	Sweep  string       `json:"sweep"`
-	Curves []agentCurve `json:"curves"`
-	Others []string     `json:"other_metrics,omitempty" jsonschema:"metrics with curves that are not shown"`
+	Sweep  string         `json:"sweep"`
+	Curves []curveSamples `json:"curves"`
+	Others []string       `json:"other_metrics,omitempty" jsonschema:"metrics with curves that are not shown"`
 }
 
-type agentCurve struct {
+type curveSamples struct {
 	Trial    int64      `json:"trial"`
 	Metric   string     `json:"metric"`
 	Of       int        `json:"of" jsonschema:"samples that the curve has"`
@@ -288,20 +288,20 @@ const (
 	metricsShown = 3
 )
 
-func (a *agentTools) curves(ctx context.Context, in *curvesRequest) (out *curvesAnswer, err error) {
+func (a *Tools) curves(ctx context.Context, in *curvesRequest) (out *curvesAnswer, err error) {
 	if len(in.Trials) < 1 || len(in.Trials) > 10 {
 		return nil, fmt.Errorf("%d trials: expected 1 to 10", len(in.Trials))
 	}
-	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
-		out = &curvesAnswer{Sweep: record.ID, Curves: []agentCurve{}}
+	err = a.record(ctx, in.Sweep, func(results sweep.Reader, record *sweep.SweepRecord) error {
+		out = &curvesAnswer{Sweep: record.ID, Curves: []curveSamples{}}
 		var found []sweep.Curve
 		var owners []int64
-		metrics := namesIn(ctx, results, record).metrics(in.Metrics)
+		metrics := frame.NamesIn(ctx, results, record).Own(in.Metrics, sweep.MetricKind)
 		for _, index := range in.Trials {
 			id := sweep.TrialID{Sweep: record.ID, Index: index}
 			curves, err := results.Curves(ctx, id)
 			if err == nil && len(in.Metrics) > 0 {
-				err = missingCurve(ctx, results, id, metrics, curves)
+				err = sweep.CheckCurves(ctx, results, id, metrics, curves)
 			}
 			if err != nil {
 				return err
@@ -320,18 +320,18 @@ func (a *agentTools) curves(ctx context.Context, in *curvesRequest) (out *curves
 		}
 		each := min(bounded(in.Samples, 20, 200), max(mostSamples/max(len(found), 1), 2))
 		for i := range found {
-			out.Curves = append(out.Curves, agentCurveOf(owners[i], &found[i], each))
+			out.Curves = append(out.Curves, shownCurve(owners[i], &found[i], each))
 		}
 		return nil
 	})
 	return out, err
 }
 
-// agentCurveOf shows a curve by so many of its samples, the first and the last among them.
-func agentCurveOf(trial int64, c *sweep.Curve, most int) agentCurve {
+// shownCurve shows a curve by so many of its samples, the first and the last among them.
+func shownCurve(trial int64, c *sweep.Curve, most int) curveSamples {
 	n := len(c.Values)
-	shown := agentCurve{Trial: trial, Metric: c.Metric, Of: n, Steps: []int64{}, Values: []*float64{}}
-	low, high := bounds(c.Values)
+	shown := curveSamples{Trial: trial, Metric: c.Metric, Of: n, Steps: []int64{}, Values: []*float64{}}
+	low, high := c.Bounds()
 	shown.Smallest, shown.Largest = digits(float64(low)), digits(float64(high))
 	for i := range min(n, most) {
 		at := i

@@ -1,11 +1,11 @@
-package main
+package mcp
 
 import (
 	"context"
 	"errors"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sweep/docs"
 	"sweep/sweep"
@@ -14,11 +14,11 @@ import (
 
 // addResources adds the files of sweeps, the schemas of sweep files, and the pages of the documentation that help
 // to write files and queries.
-func (a *agentTools) addResources(server *mcp.Server) {
+func (a *Tools) addResources(server *sdk.Server) {
 	for _, page := range docs.Pages() {
-		server.AddResource(&mcp.Resource{
+		server.AddResource(&sdk.Resource{
 			URI: "sweep://docs/" + page.Name, Name: page.Name, Title: page.Title, MIMEType: "text/markdown",
-		}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			return resource("sweep://docs/"+page.Name, "text/markdown", page.Text), nil
 		})
 	}
@@ -29,18 +29,18 @@ func (a *agentTools) addResources(server *mcp.Server) {
 }
 
 // addTemplate adds the resources whose addresses are a prefix and a name.
-func addTemplate(a *agentTools, server *mcp.Server, prefix, name, description, mediaType string,
+func addTemplate(a *Tools, server *sdk.Server, prefix, name, description, mediaType string,
 	read func(ctx context.Context, name string) (string, error)) {
-	server.AddResourceTemplate(&mcp.ResourceTemplate{
+	server.AddResourceTemplate(&sdk.ResourceTemplate{
 		URITemplate: prefix + "{name}", Name: name, Description: description, MIMEType: mediaType,
-	}, func(ctx context.Context, request *mcp.ReadResourceRequest) (_ *mcp.ReadResourceResult, err error) {
+	}, func(ctx context.Context, request *sdk.ReadResourceRequest) (_ *sdk.ReadResourceResult, err error) {
 		defer sweep.Catch(&err)
 		uri := request.Params.URI
 		text, err := inTurn(ctx, a, func(ctx context.Context) (string, error) {
 			return read(ctx, strings.TrimPrefix(uri, prefix))
 		})
 		if errors.Is(err, sweep.ErrNotFound) {
-			return nil, mcp.ResourceNotFoundError(uri)
+			return nil, sdk.ResourceNotFoundError(uri)
 		}
 		if err != nil {
 			return nil, err
@@ -50,8 +50,8 @@ func addTemplate(a *agentTools, server *mcp.Server, prefix, name, description, m
 }
 
 // files returns the texts of a sweep's file and those of its extensions, as YAML documents.
-func (a *agentTools) files(ctx context.Context, reference string) (text string, err error) {
-	err = a.record(ctx, reference, func(_ reader, record *sweep.SweepRecord) error {
+func (a *Tools) files(ctx context.Context, reference string) (text string, err error) {
+	err = a.record(ctx, reference, func(_ sweep.Reader, record *sweep.SweepRecord) error {
 		var texts []string
 		for i := range record.Grids {
 			texts = append(texts, record.Grids[i].Submission.Source)
@@ -63,8 +63,8 @@ func (a *agentTools) files(ctx context.Context, reference string) (text string, 
 }
 
 // schema returns the JSON Schema of the sweep files of a trainer.
-func (a *agentTools) schema(ctx context.Context, trainer string) (string, error) {
-	description, err := a.settings.describe(ctx, []string{trainer})
+func (a *Tools) schema(ctx context.Context, trainer string) (string, error) {
+	description, err := a.Describe(ctx, []string{trainer})
 	if err != nil {
 		return "", err
 	}
@@ -72,6 +72,6 @@ func (a *agentTools) schema(ctx context.Context, trainer string) (string, error)
 	return string(text), err
 }
 
-func resource(uri, mediaType, text string) *mcp.ReadResourceResult {
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: mediaType, Text: text}}}
+func resource(uri, mediaType, text string) *sdk.ReadResourceResult {
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: mediaType, Text: text}}}
 }

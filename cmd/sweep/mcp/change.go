@@ -1,13 +1,12 @@
-package main
+package mcp
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os/user"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sweep/sweep"
 	"sweep/sweep/file"
@@ -15,33 +14,38 @@ import (
 )
 
 // addChanges adds the tools that change sweeps.
-func (a *agentTools) addChanges(server *mcp.Server) {
+func (a *Tools) addChanges(server *sdk.Server) {
 	addChanger(server, "submit", "Submit the text of a sweep file, and say why. Answers at once; status waits for "+
 		"the end.", a.submit)
 	addChanger(server, "extend", "Add those grid points of a sweep file to a sweep that it does not "+
 		"have yet.", a.extend)
 	addChanger(server, "cancel", wire.Purpose("cancel")+". With trials only those. Results are kept.",
-		changing(a, "cancelled", false, func(ctx context.Context, t target, id string, indices []int64) (int64, error) {
+		changing(a, "cancelled", false, func(ctx context.Context, t Target, id string, indices []int64) (int64, error) {
 			if len(indices) == 0 {
 				return t.Cancel(ctx, id)
 			}
 			return t.CancelNamed(ctx, id, indices)
 		}))
 	addChanger(server, "retry", wire.Purpose("retry")+". With trials only those.",
-		changing(a, "retried", true, retryTrials))
+		changing(a, "retried", true, func(ctx context.Context, t Target, id string, indices []int64) (int64, error) {
+			if len(indices) == 0 {
+				return t.Retry(ctx, id)
+			}
+			return t.RetryNamed(ctx, id, indices)
+		}))
 	addChanger(server, "annotate", wire.Purpose("annotate")+". What is left out stays as it is.", a.annotate)
 	addChanger(server, "pause", wire.Purpose("pause")+". Running ones continue to their results.",
-		a.changeState(false, target.Pause))
-	addChanger(server, "resume", wire.Purpose("resume")+".", a.changeState(true, target.Resume))
+		a.changeState(false, Target.Pause))
+	addChanger(server, "resume", wire.Purpose("resume")+".", a.changeState(true, Target.Resume))
 }
 
 // addChanger adds a tool that changes sweeps. who is the quoted name of the client, "" if it gives none.
-func addChanger[In, Out any](server *mcp.Server, name, description string,
+func addChanger[In, Out any](server *sdk.Server, name, description string,
 	answer func(ctx context.Context, who string, in *In) (*Out, error)) {
 	closed, destroys := false, name == "cancel"
-	mcp.AddTool(server, &mcp.Tool{Name: name, Description: description,
-		Annotations: &mcp.ToolAnnotations{DestructiveHint: &destroys, OpenWorldHint: &closed}},
-		func(ctx context.Context, request *mcp.CallToolRequest, in In) (_ *mcp.CallToolResult, out *Out, err error) {
+	sdk.AddTool(server, &sdk.Tool{Name: name, Description: description,
+		Annotations: &sdk.ToolAnnotations{DestructiveHint: &destroys, OpenWorldHint: &closed}},
+		func(ctx context.Context, request *sdk.CallToolRequest, in In) (_ *sdk.CallToolResult, out *Out, err error) {
 			defer sweep.Catch(&err)
 			who := ""
 			if p := request.Session.InitializeParams(); p != nil && p.ClientInfo != nil && p.ClientInfo.Name != "" {
@@ -53,31 +57,23 @@ func addChanger[In, Out any](server *mcp.Server, name, description string,
 }
 
 // plan checks the text of a sweep file. Without a token it does not look for programs.
-func (a *agentTools) plan(ctx context.Context, text string) (*plan, error) {
+func (a *Tools) plan(ctx context.Context, text string) (*Plan, error) {
 	if name, err := file.Trainer("sweep file", []byte(text)); err == nil && name == sweep.ScriptTrainer && a.open {
 		return nil, errors.New("sweep file: to check a file with a program needs a token")
 	}
-	return a.settings.planText(ctx, text, a.options.scriptDirs, a.log)
+	return a.Plan(ctx, text)
 }
 
 // asker says on whose behalf a client submits.
-func (a *agentTools) asker(who string) string {
-	on := "for " + userName()
+func (a *Tools) asker(who string) string {
+	on := "for " + a.User
 	if a.token != "" {
 		on = "with token " + a.token
 	}
 	if who != "" {
 		on = who + " " + on
 	}
-	return askedOverMCP + on
-}
-
-// userName is the name of the user who runs this process.
-func userName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "unknown user"
+	return AskedBy + on
 }
 
 type submitRequest struct {
@@ -97,36 +93,36 @@ type submitAnswer struct {
 // errNoPurpose is why a submission without a purpose is refused.
 var errNoPurpose = errors.New("purpose is empty: say why the sweep is run")
 
-func (a *agentTools) submit(ctx context.Context, who string, in *submitRequest) (*submitAnswer, error) {
+func (a *Tools) submit(ctx context.Context, who string, in *submitRequest) (*submitAnswer, error) {
 	p, err := a.submission(ctx, who, in.Purpose, in.File)
 	if err != nil {
 		return nil, err
 	}
-	p.submission.Reuse, p.submission.Key = !in.Fresh, in.Key
-	if budget := a.options.budget; budget != nil {
-		if p.submission.Spec.Budget != nil {
+	p.Submission.Reuse, p.Submission.Key = !in.Fresh, in.Key
+	if budget := a.Budget; budget != nil {
+		if p.Submission.Spec.Budget != nil {
 			return nil, fmt.Errorf("the file has a budget, but the sweeps of this session share one of %v: remove it "+
 				"from the file", budget)
 		}
-		p.submission.Spec.Budget = budget
+		p.Submission.Spec.Budget = budget
 	}
-	out := &submitAnswer{Notes: p.notes}
-	return out, a.lab.change(ctx, true, func(t target) error {
-		note, err := p.compareInputs(ctx, t)
+	out := &submitAnswer{Notes: p.Notes}
+	return out, a.Change(ctx, true, func(t Target) error {
+		note, err := p.CompareInputs(ctx, t)
 		if err != nil {
 			return err
 		}
 		if note != "" {
 			out.Notes = append(out.Notes, note)
 		}
-		done, err := t.Submit(ctx, p.submission, false)
+		done, err := t.Submit(ctx, p.Submission, false)
 		out.Sweep, out.Trials, out.Waiting = done.Sweep, done.Points, done.Waiting
 		return err
 	})
 }
 
 // submission is a checked sweep file and who asks for it.
-func (a *agentTools) submission(ctx context.Context, who, purpose, text string) (*plan, error) {
+func (a *Tools) submission(ctx context.Context, who, purpose, text string) (*Plan, error) {
 	if strings.TrimSpace(purpose) == "" {
 		return nil, errNoPurpose
 	}
@@ -134,10 +130,10 @@ func (a *agentTools) submission(ctx context.Context, who, purpose, text string) 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.lab.runs(&p.submission.Spec); err != nil {
+	if err := a.Runs(&p.Submission.Spec); err != nil {
 		return nil, fmt.Errorf("sweep file: %w", err)
 	}
-	p.submission.AskedBy, p.submission.Purpose = a.asker(who), purpose
+	p.Submission.AskedBy, p.Submission.Purpose = a.asker(who), purpose
 	return p, nil
 }
 
@@ -153,38 +149,38 @@ type changeAnswer struct {
 	Trials int64  `json:"trials" jsonschema:"how many trials it was done to"`
 }
 
-func (a *agentTools) extend(ctx context.Context, who string, in *extendRequest) (*changeAnswer, error) {
+func (a *Tools) extend(ctx context.Context, who string, in *extendRequest) (*changeAnswer, error) {
 	p, err := a.submission(ctx, who, in.Purpose, in.File)
 	if err != nil {
 		return nil, err
 	}
-	p.submission.Reuse = true
-	return a.changed(ctx, in.Sweep, "added", true, func(t target, id string) (int64, error) {
-		if _, err := p.compareInputs(ctx, t); err != nil {
+	p.Submission.Reuse = true
+	return a.changed(ctx, in.Sweep, "added", true, func(t Target, id string) (int64, error) {
+		if _, err := p.CompareInputs(ctx, t); err != nil {
 			return 0, err
 		}
-		return t.Extend(ctx, id, p.submission)
+		return t.Extend(ctx, id, p.Submission)
 	})
 }
 
 // changed changes one sweep by do, which returns how many trials it was done to.
-func (a *agentTools) changed(ctx context.Context, reference, done string, trains bool,
-	do func(t target, id string) (int64, error)) (out *changeAnswer, err error) {
+func (a *Tools) changed(ctx context.Context, reference, done string, trains bool,
+	do func(t Target, id string) (int64, error)) (out *changeAnswer, err error) {
 	if reference == "" {
 		return nil, errors.New("sweep is empty: name the sweep that is to be changed")
 	}
-	err = a.lab.change(ctx, trains, func(t target) error {
+	err = a.Change(ctx, trains, func(t Target) error {
 		record, err := t.Sweep(ctx, reference)
 		if err != nil {
 			return err
 		}
-		own := a.options.budget
+		own := a.Budget
 		if trains && own != nil && (record.Budget == nil || record.Budget.Name != own.Name) {
 			return fmt.Errorf("sweep %s is not within the budget of this session, %v: submit a sweep of its own",
 				record.ID, own)
 		}
 		for i := range record.Grids {
-			if err := a.lab.runs(&record.Grids[i].Submission.Spec); trains && err != nil {
+			if err := a.Runs(&record.Grids[i].Submission.Spec); trains && err != nil {
 				return fmt.Errorf("sweep %s: %w", record.ID, err)
 			}
 		}
@@ -201,10 +197,10 @@ type trialsChange struct {
 }
 
 // changing returns the answer of a tool that changes all trials of a sweep or some.
-func changing(a *agentTools, done string, trains bool, do func(ctx context.Context, t target, id string,
+func changing(a *Tools, done string, trains bool, do func(ctx context.Context, t Target, id string,
 	indices []int64) (int64, error)) func(ctx context.Context, who string, in *trialsChange) (*changeAnswer, error) {
 	return func(ctx context.Context, _ string, in *trialsChange) (*changeAnswer, error) {
-		return a.changed(ctx, in.Sweep, done, trains, func(t target, id string) (int64, error) {
+		return a.changed(ctx, in.Sweep, done, trains, func(t Target, id string) (int64, error) {
 			return do(ctx, t, id, in.Trials)
 		})
 	}
@@ -217,12 +213,12 @@ type annotateRequest struct {
 	Tags  []string `json:"tags,omitempty" jsonschema:"replaces the tags; an empty list removes them"`
 }
 
-func (a *agentTools) annotate(ctx context.Context, who string, in *annotateRequest) (*changeAnswer, error) {
+func (a *Tools) annotate(ctx context.Context, who string, in *annotateRequest) (*changeAnswer, error) {
 	edit := sweep.Edit{Index: in.Trial, Notes: in.Notes, Tags: in.Tags, By: a.asker(who)}
 	if err := edit.Check(); err != nil {
 		return nil, err
 	}
-	return a.changed(ctx, in.Sweep, "annotated", false, func(t target, id string) (int64, error) {
+	return a.changed(ctx, in.Sweep, "annotated", false, func(t Target, id string) (int64, error) {
 		return 0, t.Annotate(ctx, id, edit)
 	})
 }
@@ -237,11 +233,11 @@ type stateAnswer struct {
 }
 
 // changeState returns the answer of a tool that changes the state of a sweep.
-func (a *agentTools) changeState(trains bool, do func(t target, ctx context.Context, id string) error) func(
+func (a *Tools) changeState(trains bool, do func(t Target, ctx context.Context, id string) error) func(
 	ctx context.Context, who string, in *sweepChange) (*stateAnswer, error) {
 	return func(ctx context.Context, _ string, in *sweepChange) (*stateAnswer, error) {
 		out := &stateAnswer{}
-		_, err := a.changed(ctx, in.Sweep, "", trains, func(t target, id string) (int64, error) {
+		_, err := a.changed(ctx, in.Sweep, "", trains, func(t Target, id string) (int64, error) {
 			if err := do(t, ctx, id); err != nil {
 				return 0, err
 			}

@@ -1,21 +1,23 @@
-package main
+package mcp
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
+	"sweep/sweep/progress"
+	"sweep/sweep/wire"
 )
 
 // addReading adds the tools that read sweeps, logs, SQL and trainers.
-func (a *agentTools) addReading(server *mcp.Server) {
+func (a *Tools) addReading(server *sdk.Server) {
 	addReader(a, server, "list", "List sweeps, newest first.", a.list)
 	addWaiter(server, "status", "Show one sweep: its state, counts of trials, objective, varied parameters, why it "+
 		"waits and why trials failed. With wait_seconds, answer when it ends or waits.", a.status)
@@ -54,9 +56,9 @@ type listedSweep struct {
 var sweepStates = []sweep.SweepState{sweep.SweepActive, sweep.SweepWaiting, sweep.SweepPaused, sweep.SweepFinished,
 	sweep.SweepCancelled}
 
-func (a *agentTools) list(ctx context.Context, in *listRequest) (*listAnswer, error) {
+func (a *Tools) list(ctx context.Context, in *listRequest) (*listAnswer, error) {
 	out := &listAnswer{Sweeps: []listedSweep{}}
-	return out, using(ctx, a.settings.openReader, func(results reader) error {
+	return out, a.Read(ctx, func(results sweep.Reader) error {
 		var states []sweep.SweepState
 		if in.State != "" {
 			if !slices.Contains(sweepStates, sweep.SweepState(in.State)) {
@@ -93,12 +95,12 @@ func (a *agentTools) list(ctx context.Context, in *listRequest) (*listAnswer, er
 }
 
 type statusRequest struct {
-	agentSweep
+	sweepName
 	WaitSeconds int `json:"wait_seconds,omitempty" jsonschema:"wait so long for the end of the sweep, at most 300"`
 }
 
 type statusAnswer struct {
-	sweepStatus
+	progress.Status
 	Problem    string    `json:"problem,omitempty" jsonschema:"what keeps trials from advancing"`
 	Parameters []string  `json:"parameters" jsonschema:"the parameters in which trials differ"`
 	Failures   []failure `json:"failures,omitempty" jsonschema:"the most frequent errors of failed trials"`
@@ -114,10 +116,10 @@ type failure struct {
 // statusPause is the time between two looks at a sweep that is waited for.
 const statusPause = 300 * time.Millisecond
 
-func (a *agentTools) status(ctx context.Context, in *statusRequest) (out *statusAnswer, err error) {
+func (a *Tools) status(ctx context.Context, in *statusRequest) (out *statusAnswer, err error) {
 	deadline := time.Now().Add(time.Duration(min(in.WaitSeconds, 300)) * time.Second)
-	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
-		for record.State == sweep.SweepActive && time.Now().Before(deadline) && a.lab.problem() == nil {
+	err = a.record(ctx, in.Sweep, func(results sweep.Reader, record *sweep.SweepRecord) error {
+		for record.State == sweep.SweepActive && time.Now().Before(deadline) && a.Problem() == nil {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -127,15 +129,15 @@ func (a *agentTools) status(ctx context.Context, in *statusRequest) (out *status
 				return err
 			}
 		}
-		list, err := statusOf(ctx, results, io.Discard, []string{record.ID})
+		list, err := progress.StatusOf(ctx, results, record.ID)
 		if err != nil {
 			return err
 		}
-		out = &statusAnswer{sweepStatus: list[0], Problem: problemOf(results),
-			Parameters: append([]string{}, variedParameters(record, true)...)}
-		out.Losses = out.Losses[:min(len(out.Losses), shownLosses)]
+		out = &statusAnswer{Status: list[0], Problem: wire.ProblemOf(results),
+			Parameters: append([]string{}, progress.Varied(record, true)...)}
+		out.Losses = out.Losses[:min(len(out.Losses), progress.ShownLosses)]
 		out.Metric, out.Goal = objectiveOf(ctx, results, record)
-		if problem := a.lab.problem(); problem != nil {
+		if problem := a.Problem(); problem != nil {
 			out.Problem = problem.Error()
 		}
 		out.Failures, err = failuresOf(ctx, results, record.ID)
@@ -146,7 +148,7 @@ func (a *agentTools) status(ctx context.Context, in *statusRequest) (out *status
 
 // objectiveOf returns the metric by which the trials of a sweep are compared, and its goal.
 func objectiveOf(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord) (metric, goal string) {
-	names := mainMetrics(ctx, results, record)
+	names := frame.MainMetrics(ctx, results, record)
 	if len(names) == 0 {
 		return "", ""
 	}
@@ -181,7 +183,7 @@ func shortened(text string) string {
 }
 
 type logsRequest struct {
-	agentSweep
+	sweepName
 	Trial     int64  `json:"trial" jsonschema:"index of the trial"`
 	Execution string `json:"execution,omitempty" jsonschema:"default: the last"`
 	Bytes     int    `json:"bytes,omitempty" jsonschema:"at most 16000; default 4000"`
@@ -193,14 +195,11 @@ type logsAnswer struct {
 	Note    string `json:"note,omitempty"`
 }
 
-func (a *agentTools) logs(ctx context.Context, in *logsRequest) (out *logsAnswer, err error) {
-	err = a.record(ctx, in.Sweep, func(results reader, record *sweep.SweepRecord) error {
+func (a *Tools) logs(ctx context.Context, in *logsRequest) (out *logsAnswer, err error) {
+	err = a.record(ctx, in.Sweep, func(results sweep.Reader, record *sweep.SweepRecord) error {
 		var text, notes strings.Builder
-		l, err := a.settings.logsOf(results, sweep.TrialID{Sweep: record.ID, Index: in.Trial}, &text, &notes)
-		if err != nil {
-			return err
-		}
-		if err := l.one(ctx, in.Execution); err != nil {
+		id := sweep.TrialID{Sweep: record.ID, Index: in.Trial}
+		if err := a.Logs(ctx, results, id, in.Execution, &text, &notes); err != nil {
 			return err
 		}
 		out = &logsAnswer{Text: text.String(), Note: strings.TrimSpace(notes.String())}
@@ -230,7 +229,7 @@ const mostBytes = 64 << 10
 // errEnough ends a query whose further rows are not needed.
 var errEnough = errors.New("enough rows")
 
-func (a *agentTools) sql(ctx context.Context, in *sqlRequest) (*sqlAnswer, error) {
+func (a *Tools) sql(ctx context.Context, in *sqlRequest) (*sqlAnswer, error) {
 	out := &sqlAnswer{Columns: []string{}, Rows: [][]any{}}
 	limit, size := bounded(in.Limit, 100, 1000), 0
 	row := func(columns []string, row []any) error {
@@ -241,9 +240,12 @@ func (a *agentTools) sql(ctx context.Context, in *sqlRequest) (*sqlAnswer, error
 		}
 		values := make([]any, len(row))
 		for i, v := range row {
-			switch v := plainValue(v).(type) {
+			switch v := v.(type) {
 			case float64:
 				values[i] = digits(v)
+			case []byte:
+				values[i] = shortened(string(v))
+				size += len(v)
 			case string:
 				values[i] = shortened(v)
 				size += len(v)
@@ -255,16 +257,16 @@ func (a *agentTools) sql(ctx context.Context, in *sqlRequest) (*sqlAnswer, error
 		out.Rows = append(out.Rows, values)
 		return nil
 	}
-	return out, using(ctx, a.settings.openReader, func(results reader) (err error) {
+	return out, a.Read(ctx, func(results sweep.Reader) (err error) {
 		if in.Sweep != "" {
 			err = results.QuerySweep(ctx, in.Sweep, in.Statement, row)
 		} else {
 			err = results.Query(ctx, in.Statement, row)
 		}
-		if err == nil || errors.Is(err, errEnough) {
+		if errors.Is(err, errEnough) {
 			return nil
 		}
-		return explainColumn(err, in.Sweep)
+		return err
 	})
 }
 
@@ -286,12 +288,12 @@ type describedName struct {
 	Doc     string `json:"doc,omitempty"`
 }
 
-func (a *agentTools) describeTrainer(ctx context.Context, in *trainerRequest) (*trainerAnswer, error) {
+func (a *Tools) describeTrainer(ctx context.Context, in *trainerRequest) (*trainerAnswer, error) {
 	var args []string
 	if in.Trainer != "" {
 		args = append(args, in.Trainer)
 	}
-	d, err := a.settings.describe(ctx, args)
+	d, err := a.Describe(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -302,9 +304,9 @@ func (a *agentTools) describeTrainer(ctx context.Context, in *trainerRequest) (*
 		return slices.Contains(in.Names, name)
 	}
 	for _, p := range d.Parameters {
-		one := describedName{Name: p.Name, Accepts: typeOf(p)}
+		one := describedName{Name: p.Name, Accepts: p.Accepts()}
 		if asked(p.Name) {
-			one.Doc = strings.Join(slices.Concat(defaultsOf(p), []string{p.Doc}, appliesOf(p)), "\n")
+			one.Doc = strings.Join(slices.Concat(p.DefaultsText(), []string{p.Doc}, p.AppliesText()), "\n")
 		} else if len(in.Names) > 0 {
 			continue
 		}
@@ -339,29 +341,29 @@ type checkAnswer struct {
 	Notes       []string       `json:"notes,omitempty"`
 }
 
-func (a *agentTools) check(ctx context.Context, in *checkRequest) (*checkAnswer, error) {
+func (a *Tools) check(ctx context.Context, in *checkRequest) (*checkAnswer, error) {
 	p, err := a.plan(ctx, in.File)
 	if err != nil {
 		return nil, err
 	}
-	out := &checkAnswer{Name: p.submission.Spec.Name, Trials: p.grid.Count(), Bytes: p.maxBytes, Notes: p.notes}
-	if err := a.lab.runs(&p.submission.Spec); err != nil {
+	out := &checkAnswer{Name: p.Submission.Spec.Name, Trials: p.Grid.Count(), Bytes: p.Bytes, Notes: p.Notes}
+	if err := a.Runs(&p.Submission.Spec); err != nil {
 		out.Notes = append(out.Notes, "cannot be submitted here: "+err.Error())
 	}
-	first, err := p.grid.At(0)
+	first, err := p.Grid.At(0)
 	if err != nil {
 		return nil, err
 	}
-	last, err := p.grid.At(p.grid.Known() - 1)
+	last, err := p.Grid.At(p.Grid.Known() - 1)
 	if err != nil {
 		return nil, err
 	}
 	out.First, out.Last = first, last
-	rate, _, err := a.settings.speedOf(ctx, p)
+	rate, err := p.Speed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if seconds := digits(p.submission.Flops / rate); rate > 0 && seconds != nil {
+	if seconds := digits(p.Submission.Flops / rate); rate > 0 && seconds != nil {
 		out.CoreSeconds = *seconds
 	}
 	return out, nil
