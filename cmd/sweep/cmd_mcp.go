@@ -45,9 +45,10 @@ func newMCP(s *settings) *cobra.Command {
 Agents list sweeps, compare trials, read curves and logs, and query SQL. With --nats
 they use that cluster, otherwise the local database.
 
-By default nothing can be changed. With --allow-changes agents also submit, extend,
-annotate, cancel, pause, resume and retry sweeps. Without a cluster this command then trains the
-trials itself, as "sweep run" does, while it runs; the next one resumes what is left.
+By default nothing can be changed. With --allow-changes agents also submit, extend
+and annotate sweeps, and control them: cancel, pause, resume, retry and others. Without
+a cluster this command then trains the trials itself, as "sweep run" does, while it
+runs; the next one resumes what is left.
 Sweep files of agents run programs only from --script-dir directories; the page "agents"
 of the documentation says what that prevents and what it does not.
 
@@ -100,7 +101,10 @@ func (s *settings) runMCP(cmd *cobra.Command, options *agentOptions) error {
 		return err
 	}
 	defer leave()
-	tools := mcp.New(s.toolOptions(lab, options, log))
+	tools, err := mcp.New(s.toolOptions(lab, options, log))
+	if err != nil {
+		return err
+	}
 	if options.http.address != "" {
 		return s.serveAgents(cmd, tools, &options.http)
 	}

@@ -48,6 +48,7 @@ func TestEveryTool(t *testing.T) {
 			object{"sweep": "nothing", "file": other, "purpose": "more"}},
 		{"annotate", own(object{"trial": 0, "notes": "odd", "tags": []string{}}), own(object{"tags": []string{"a,b"}})},
 		{"pause", own(nil), none},
+		{"priority", own(object{"priority": 3}), own(nil)},
 		{"resume", own(nil), none},
 		{"cancel", own(nil), none},
 		{"retry", own(nil), none},

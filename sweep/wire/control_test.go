@@ -260,6 +260,39 @@ func (b *backend) QuerySweep(ctx context.Context, id, sql string, yield func([]s
 	return b.Query(ctx, "of "+id+": "+sql, yield)
 }
 
+// change is a request of an operation that changes sweeps.
+type change struct {
+	name string
+	ask  func(c *wire.Client) error
+}
+
+// changes has one of each.
+func changes(ctx context.Context) []change {
+	submission := &sweep.Submission{Spec: sweep.Spec{Name: "grid"}, Key: "key"}
+	return []change{
+		{"submit", func(c *wire.Client) error { _, err := c.Submit(ctx, submission, true); return err }},
+		{"extend", func(c *wire.Client) error { _, err := c.Extend(ctx, "s", submission); return err }},
+		{"pause", func(c *wire.Client) error { return c.Pause(ctx, "s") }},
+		{"resume", func(c *wire.Client) error { return c.Resume(ctx, "s") }},
+		{"cancel", func(c *wire.Client) error { _, err := c.Cancel(ctx, "s"); return err }},
+		{"retry", func(c *wire.Client) error { _, err := c.Retry(ctx, "s"); return err }},
+		{"priority", func(c *wire.Client) error { return c.SetPriority(ctx, "s", -3) }},
+		{"budget", func(c *wire.Client) error {
+			return c.SetBudget(ctx, "s", sweep.Budget{Trials: 4, Time: time.Hour})
+		}},
+		{"annotate", func(c *wire.Client) error {
+			return c.Annotate(ctx, "s", sweep.Edit{Index: new(int64(7)), Tags: []string{"keep"}, By: "ada"})
+		}},
+		{"delete", func(c *wire.Client) error { _, err := c.Delete(ctx, "s"); return err }},
+		{"prune", func(c *wire.Client) error {
+			_, err := c.Prune(ctx, sweep.Retention{Events: time.Unix(5, 0).UTC()})
+			return err
+		}},
+		{"cancel trials", func(c *wire.Client) error { _, err := c.CancelNamed(ctx, "s", []int64{1, 2}); return err }},
+		{"retry trials", func(c *wire.Client) error { _, err := c.RetryNamed(ctx, "s", []int64{0}); return err }},
+	}
+}
+
 func serve(t *testing.T, conn *nats.Conn, b *backend) (client *wire.Client, stop func()) {
 	t.Helper()
 	service, err := open(t, conn, wire.Options{}).ServeControl(b, b, func() bool { return !b.deposed.Load() })

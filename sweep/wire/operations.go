@@ -75,7 +75,7 @@ type Submitted struct {
 type (
 	none     struct{}
 	sweepRef struct {
-		Sweep string `json:"sweep,omitempty"`
+		Sweep string `json:"sweep,omitempty" jsonschema:"id, beginning of an id, or name of the sweep"`
 	}
 	trialRef struct {
 		Sweep string `json:"sweep,omitempty"`
@@ -95,7 +95,7 @@ type (
 	}
 	priorityRequest struct {
 		sweepRef
-		Priority int `json:"priority,omitempty"`
+		Priority int `json:"priority" jsonschema:"trials of sweeps with a larger number start first"`
 	}
 	budgetRequest struct {
 		sweepRef
@@ -138,15 +138,19 @@ var (
 			points, err := c.Extend(ctx, q.Sweep, q.Submission)
 			return pointCount{points}, err
 		})
-	pauseSweep  = change("pause", "Pause a sweep: start no further trials", done(Controller.Pause))
-	resumeSweep = change("resume", "Resume a paused sweep", done(Controller.Resume))
+	pauseSweep = change("pause", "Pause a sweep: start no further trials", done(Controller.Pause)).
+			offered(Tool{Detail: "Running ones continue to their results.", Done: "paused"})
+	resumeSweep = change("resume", "Resume a paused sweep", done(Controller.Resume)).
+			offered(Tool{Done: "resumed", Trains: true})
 	cancelSweep = change("cancel", "Cancel a sweep: stop its running trials and start no others",
-		counted(Controller.Cancel))
-	retrySweep      = change("retry", "Retry a sweep's failed and cancelled trials", counted(Controller.Retry))
+		counted(Controller.Cancel)).
+		offered(Tool{Detail: "Results are kept.", Done: "cancelled", Destroys: true, Some: "cancel_trials"})
+	retrySweep = change("retry", "Retry a sweep's failed and cancelled trials", counted(Controller.Retry)).
+			offered(Tool{Done: "retried", Trains: true, Some: "retry_trials"})
 	prioritizeSweep = change("priority", "Change a sweep's priority",
 		func(ctx context.Context, c Controller, q *priorityRequest) (none, error) {
 			return none{}, c.SetPriority(ctx, q.Sweep, q.Priority)
-		})
+		}).offered(Tool{Done: "given its priority"})
 	budgetSweep = change("budget", "Change what a sweep may use: trials, time, or both",
 		func(ctx context.Context, c Controller, q *budgetRequest) (none, error) {
 			return none{}, c.SetBudget(ctx, q.Sweep, q.Budget)
@@ -264,7 +268,7 @@ func insist[Q, A any](ctx context.Context, c *Client, o operation[Q, A], q Q) (a
 // change defines an operation that changes sweeps and answers by one value.
 func change[Q, A any](name, purpose string,
 	do func(ctx context.Context, c Controller, q *Q) (A, error)) operation[Q, A] {
-	return define(operation[Q, A]{name: name, purpose: purpose,
+	return define(operation[Q, A]{Operation: Operation{Name: name, Purpose: purpose}, perform: do,
 		answer: one(func(ctx context.Context, s *Control, q *Q) (A, error) { return do(ctx, s.controller, q) })})
 }
 

@@ -67,14 +67,14 @@ type trialQuery struct {
 var (
 	readSweep  = readOf("sweep", "One sweep", (*sweepRef).id, sweep.Reader.Sweep)
 	listSweeps = define(operation[sweepsRequest, []sweep.SweepRecord]{
-		name: "sweeps", purpose: "The sweeps of some states", reads: true,
+		Operation: Operation{Name: "sweeps", Purpose: "The sweeps of some states", Reads: true},
 		answer: one(func(ctx context.Context, s *Control, q *sweepsRequest) ([]sweep.SweepRecord, error) {
 			return s.reader.Sweeps(ctx, q.States...)
 		})})
 	readProgress = readOf("progress", "The trials of a sweep, counted by state", (*sweepRef).id, sweep.Reader.Progress)
 	readTrial    = readOf("trial", "One trial with its result", (*trialRef).id, sweep.Reader.Trial)
 	listTrials   = define(operation[trialsRequest, *sweep.TrialRecord]{
-		name: "trials", purpose: "The trials that match a query", reads: true, most: 8,
+		Operation: Operation{Name: "trials", Purpose: "The trials that match a query", Reads: true, Most: 8},
 		answer: func(ctx context.Context, s *Control, q *trialsRequest, yield func(*sweep.TrialRecord) error) error {
 			if q.Query == nil || len(q.Query.Values) != len(q.Query.Where) {
 				return errors.New("trials: the request has no query, or not one value per condition")
@@ -85,18 +85,19 @@ var (
 			return s.reader.Trials(ctx, q.Query.TrialQuery, yield)
 		}})
 	readCurves = define(operation[curvesRequest, []sweep.Curve]{
-		name: "curves", purpose: "The curves of a trial", reads: true,
+		Operation: Operation{Name: "curves", Purpose: "The curves of a trial", Reads: true},
 		answer: one(func(ctx context.Context, s *Control, q *curvesRequest) ([]sweep.Curve, error) {
 			return s.reader.Curves(ctx, q.id(), q.Metrics...)
 		})})
 	listExecutions = readOf("executions", "The executions of a trial", (*trialRef).id, sweep.Reader.Executions)
 	readLog        = define(operation[logRequest, *sweep.Log]{
-		name: "log", purpose: "The end of the log of an execution", reads: true,
+		Operation: Operation{Name: "log", Purpose: "The end of the log of an execution", Reads: true},
 		answer: one(func(ctx context.Context, s *Control, q *logRequest) (*sweep.Log, error) {
 			return s.reader.ExecutionLog(ctx, q.id(), q.Execution)
 		})})
 	listInputs = define(operation[inputsRequest, *sweep.InputList]{
-		name: "inputs", purpose: "What programs have read, as lists that match a query", reads: true, most: 8,
+		Operation: Operation{Name: "inputs", Purpose: "What programs have read, as lists that match a query",
+			Reads: true, Most: 8},
 		answer: func(ctx context.Context, s *Control, q *inputsRequest, yield func(*sweep.InputList) error) error {
 			if q.Query == nil {
 				return errors.New("inputs: the request has no query")
@@ -104,7 +105,8 @@ var (
 			return s.reader.Inputs(ctx, *q.Query, yield)
 		}})
 	listArtifacts = define(operation[artifactsRequest, *sweep.CheckedArtifact]{
-		name: "artifacts", purpose: "The artifacts that match a query, checked on request", reads: true, most: 8,
+		Operation: Operation{Name: "artifacts", Purpose: "The artifacts that match a query, checked on request",
+			Reads: true, Most: 8},
 		answer: func(ctx context.Context, s *Control, q *artifactsRequest,
 			yield func(*sweep.CheckedArtifact) error) error {
 			if q.Artifacts == nil {
@@ -113,7 +115,7 @@ var (
 			return s.controller.CheckArtifacts(ctx, *q.Artifacts, q.Check, yield)
 		}})
 	readArtifact = define(operation[artifactRequest, artifactAnswer]{
-		name: "artifact", purpose: "The bytes of an artifact", reads: true, most: 8,
+		Operation: Operation{Name: "artifact", Purpose: "The bytes of an artifact", Reads: true, Most: 8},
 		answer: func(ctx context.Context, s *Control, q *artifactRequest, yield func(artifactAnswer) error) error {
 			record, err := s.controller.Artifact(ctx, q.id(), q.Name, q.From, pieces(yield))
 			if err != nil {
@@ -122,7 +124,7 @@ var (
 			return yield(artifactAnswer{Record: record})
 		}})
 	querySQL = define(operation[sqlRequest, rowAnswer]{
-		name: "sql", purpose: "The rows of an SQL query", reads: true, most: 8,
+		Operation: Operation{Name: "sql", Purpose: "The rows of an SQL query", Reads: true, Most: 8},
 		answer: func(ctx context.Context, s *Control, q *sqlRequest, yield func(rowAnswer) error) error {
 			first := true
 			row := func(columns []string, row []any) error {
@@ -147,8 +149,8 @@ var (
 func readOf[Q, ID, A any](name, purpose string, id func(*Q) ID, read func(r sweep.Reader, ctx context.Context,
 	id ID) (A, error)) operation[Q, A] {
 	return define(operation[Q, A]{
-		name: name, purpose: purpose, reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *Q) (A, error) { return read(s.reader, ctx, id(q)) })})
+		Operation: Operation{Name: name, Purpose: purpose, Reads: true},
+		answer:    one(func(ctx context.Context, s *Control, q *Q) (A, error) { return read(s.reader, ctx, id(q)) })})
 }
 
 // pieces is a writer that yields each piece of an artifact.

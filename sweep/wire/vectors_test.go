@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -34,24 +33,12 @@ func TestControlVectors(t *testing.T) {
 	}
 	ctx := t.Context()
 	id := sweep.TrialID{Sweep: "s", Index: 7}
-	submission := &sweep.Submission{Spec: sweep.Spec{Name: "grid"}, Key: "key"}
 	none := func(error) {}
-	asks := []func(){
-		func() { _, err := client.Submit(ctx, submission, true); none(err) },
-		func() { _, err := client.Extend(ctx, "s", submission); none(err) },
-		func() { none(client.Pause(ctx, "s")) },
-		func() { none(client.Resume(ctx, "s")) },
-		func() { _, err := client.Cancel(ctx, "s"); none(err) },
-		func() { _, err := client.Retry(ctx, "s"); none(err) },
-		func() { none(client.SetPriority(ctx, "s", -3)) },
-		func() { none(client.SetBudget(ctx, "s", sweep.Budget{Trials: 4, Time: time.Hour})) },
-		func() {
-			none(client.Annotate(ctx, "s", sweep.Edit{Index: new(int64(7)), Tags: []string{"keep"}, By: "ada"}))
-		},
-		func() { _, err := client.Delete(ctx, "s"); none(err) },
-		func() { _, err := client.Prune(ctx, sweep.Retention{Events: time.Unix(5, 0).UTC()}); none(err) },
-		func() { _, err := client.CancelNamed(ctx, "s", []int64{1, 2}); none(err) },
-		func() { _, err := client.RetryNamed(ctx, "s", []int64{0}); none(err) },
+	var asks []func()
+	for _, c := range changes(ctx) {
+		asks = append(asks, func() { none(c.ask(client)) })
+	}
+	asks = append(asks,
 		func() { _, err := client.Sweep(ctx, "s"); none(err) },
 		func() { _, err := client.Sweeps(ctx, sweep.SweepActive, sweep.SweepPaused); none(err) },
 		func() { _, err := client.Progress(ctx, "s"); none(err) },
@@ -74,7 +61,7 @@ func TestControlVectors(t *testing.T) {
 		func() { _, err := client.Artifact(ctx, id, "weights", 5, io.Discard); none(err) },
 		func() { none(client.Query(ctx, "SELECT 1", func([]string, []any) error { return nil })) },
 		func() { none(client.QuerySweep(ctx, "s", "SELECT 1", func([]string, []any) error { return nil })) },
-	}
+	)
 	var got strings.Builder
 	for _, ask := range asks {
 		ask()

@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sweep/sweep"
@@ -15,36 +17,79 @@ import (
 
 // addChanges adds the tools that change sweeps.
 func (a *Tools) addChanges(server *sdk.Server) {
-	addChanger(server, "submit", "Submit the text of a sweep file, and say why. Answers at once; status waits for "+
-		"the end.", a.submit)
-	addChanger(server, "extend", "Add those grid points of a sweep file to a sweep that it does not "+
-		"have yet.", a.extend)
-	addChanger(server, "cancel", wire.Purpose("cancel")+". With trials only those. Results are kept.",
-		changing(a, "cancelled", false, func(ctx context.Context, t Target, id string, indices []int64) (int64, error) {
-			if len(indices) == 0 {
-				return t.Cancel(ctx, id)
+	addChanger(server, sdk.Tool{Name: "submit",
+		Description: "Submit the text of a sweep file, and say why. Answers at once; status waits for the end."},
+		false, a.submit)
+	addChanger(server, sdk.Tool{Name: "extend",
+		Description: "Add those grid points of a sweep file to a sweep that it does not have yet."}, false, a.extend)
+	addChanger(server, sdk.Tool{Name: "annotate", Description: wire.Purpose("annotate") +
+		". What is left out stays as it is."}, false, a.annotate)
+	for _, o := range a.offers {
+		addChanger(server, sdk.Tool{Name: o.Name, Description: o.description(), InputSchema: o.schema}, o.Tool.Destroys,
+			a.carryOut(&o.Operation))
+	}
+}
+
+// offer is a control operation that agents are offered, with the schema of its arguments.
+type offer struct {
+	wire.Operation
+	schema *jsonschema.Schema
+}
+
+// allOffers are those of package wire.
+func allOffers() (list []offer, err error) {
+	for _, o := range wire.Operations() {
+		if o.Tool == nil {
+			continue
+		}
+		schema, err := jsonschema.ForType(o.Request, nil)
+		if err != nil {
+			return nil, fmt.Errorf("arguments of %s: %w", o.Name, err)
+		}
+		if schema.Required = append(schema.Required, "sweep"); o.Tool.Some != "" {
+			schema.Properties["trials"] = &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "integer"},
+				Description: "indices of trials; default: all of the sweep"}
+		}
+		list = append(list, offer{o, schema})
+	}
+	return list, nil
+}
+
+func (o *offer) description() string {
+	text := o.Purpose + "."
+	if o.Tool.Some != "" {
+		text += " With trials only those."
+	}
+	return strings.TrimSpace(text + " " + o.Tool.Detail)
+}
+
+// carryOut returns the answer of a control operation.
+func (a *Tools) carryOut(o *wire.Operation) func(ctx context.Context, who string, in *map[string]any) (*changeAnswer,
+	error) {
+	return func(ctx context.Context, _ string, in *map[string]any) (*changeAnswer, error) {
+		request, name := *in, o.Name
+		if trials, _ := request["trials"].([]any); len(trials) > 0 {
+			request["indices"], name = trials, o.Tool.Some
+		}
+		delete(request, "trials")
+		reference, _ := request["sweep"].(string)
+		return a.changed(ctx, reference, o.Tool.Done, o.Tool.Trains, func(t Target, id string) (int64, error) {
+			request["sweep"] = id
+			data, err := json.Marshal(request)
+			if err != nil {
+				return 0, err
 			}
-			return t.CancelNamed(ctx, id, indices)
-		}))
-	addChanger(server, "retry", wire.Purpose("retry")+". With trials only those.",
-		changing(a, "retried", true, func(ctx context.Context, t Target, id string, indices []int64) (int64, error) {
-			if len(indices) == 0 {
-				return t.Retry(ctx, id)
-			}
-			return t.RetryNamed(ctx, id, indices)
-		}))
-	addChanger(server, "annotate", wire.Purpose("annotate")+". What is left out stays as it is.", a.annotate)
-	addChanger(server, "pause", wire.Purpose("pause")+". Running ones continue to their results.",
-		a.changeState(false, Target.Pause))
-	addChanger(server, "resume", wire.Purpose("resume")+".", a.changeState(true, Target.Resume))
+			return wire.Perform(ctx, t, name, data)
+		})
+	}
 }
 
 // addChanger adds a tool that changes sweeps. who is the quoted name of the client, "" if it gives none.
-func addChanger[In, Out any](server *sdk.Server, name, description string,
+func addChanger[In, Out any](server *sdk.Server, tool sdk.Tool, destroys bool,
 	answer func(ctx context.Context, who string, in *In) (*Out, error)) {
-	closed, destroys := false, name == "cancel"
-	sdk.AddTool(server, &sdk.Tool{Name: name, Description: description,
-		Annotations: &sdk.ToolAnnotations{DestructiveHint: &destroys, OpenWorldHint: &closed}},
+	closed := false
+	tool.Annotations = &sdk.ToolAnnotations{DestructiveHint: &destroys, OpenWorldHint: &closed}
+	sdk.AddTool(server, &tool,
 		func(ctx context.Context, request *sdk.CallToolRequest, in In) (_ *sdk.CallToolResult, out *Out, err error) {
 			defer sweep.Catch(&err)
 			who := ""
@@ -144,9 +189,10 @@ type extendRequest struct {
 }
 
 type changeAnswer struct {
-	Sweep  string `json:"sweep"`
-	Done   string `json:"done" jsonschema:"what was done"`
-	Trials int64  `json:"trials" jsonschema:"how many trials it was done to"`
+	Sweep  string           `json:"sweep"`
+	State  sweep.SweepState `json:"state"`
+	Done   string           `json:"done" jsonschema:"what was done"`
+	Trials int64            `json:"trials" jsonschema:"how many trials it was done to"`
 }
 
 func (a *Tools) extend(ctx context.Context, who string, in *extendRequest) (*changeAnswer, error) {
@@ -185,25 +231,15 @@ func (a *Tools) changed(ctx context.Context, reference, done string, trains bool
 			}
 		}
 		trials, err := do(t, record.ID)
-		out = &changeAnswer{Sweep: record.ID, Done: done, Trials: trials}
+		if err == nil {
+			record, err = t.Sweep(ctx, record.ID)
+		}
+		if err == nil {
+			out = &changeAnswer{record.ID, record.State, done, trials}
+		}
 		return err
 	})
 	return out, err
-}
-
-type trialsChange struct {
-	Sweep  string  `json:"sweep" jsonschema:"id, beginning of an id, or name of the sweep"`
-	Trials []int64 `json:"trials,omitempty" jsonschema:"indices of trials; default: all of the sweep"`
-}
-
-// changing returns the answer of a tool that changes all trials of a sweep or some.
-func changing(a *Tools, done string, trains bool, do func(ctx context.Context, t Target, id string,
-	indices []int64) (int64, error)) func(ctx context.Context, who string, in *trialsChange) (*changeAnswer, error) {
-	return func(ctx context.Context, _ string, in *trialsChange) (*changeAnswer, error) {
-		return a.changed(ctx, in.Sweep, done, trains, func(t Target, id string) (int64, error) {
-			return do(ctx, t, id, in.Trials)
-		})
-	}
 }
 
 type annotateRequest struct {
@@ -221,32 +257,4 @@ func (a *Tools) annotate(ctx context.Context, who string, in *annotateRequest) (
 	return a.changed(ctx, in.Sweep, "annotated", false, func(t Target, id string) (int64, error) {
 		return 0, t.Annotate(ctx, id, edit)
 	})
-}
-
-type sweepChange struct {
-	Sweep string `json:"sweep" jsonschema:"id, beginning of an id, or name of the sweep"`
-}
-
-type stateAnswer struct {
-	Sweep string           `json:"sweep"`
-	State sweep.SweepState `json:"state"`
-}
-
-// changeState returns the answer of a tool that changes the state of a sweep.
-func (a *Tools) changeState(trains bool, do func(t Target, ctx context.Context, id string) error) func(
-	ctx context.Context, who string, in *sweepChange) (*stateAnswer, error) {
-	return func(ctx context.Context, _ string, in *sweepChange) (*stateAnswer, error) {
-		out := &stateAnswer{}
-		_, err := a.changed(ctx, in.Sweep, "", trains, func(t Target, id string) (int64, error) {
-			if err := do(t, ctx, id); err != nil {
-				return 0, err
-			}
-			record, err := t.Sweep(ctx, id)
-			if err == nil {
-				out.Sweep, out.State = record.ID, record.State
-			}
-			return 0, err
-		})
-		return out, err
-	}
 }

@@ -81,11 +81,15 @@ type Tools struct {
 	openTime time.Duration
 	// turns are those of all clients.
 	turns *turns
+	// offers are the control operations that agents are offered.
+	offers []offer
 }
 
 // New returns the tools of the user's own process.
-func New(options Options) *Tools {
-	return &Tools{Options: options, schemas: sdk.NewSchemaCache(), openTime: openTime, turns: newTurns()}
+func New(options Options) (*Tools, error) {
+	list, err := allOffers()
+	return &Tools{Options: options, schemas: sdk.NewSchemaCache(), openTime: openTime, turns: newTurns(),
+		offers: list}, err
 }
 
 // instructions tell an agent how to work with the tools.

@@ -73,11 +73,15 @@ func reading(t *testing.T) *Tools {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = results.Close() }) // it was only read
-	return New(Options{
+	tools, err := New(Options{
 		Log:  slog.New(slog.DiscardHandler),
 		Read: func(_ context.Context, do func(results sweep.Reader) error) error { return do(results) },
 		Plan: func(context.Context, string) (*Plan, error) { return nil, errors.New("programs are not run from here") },
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools
 }
 
 // A client makes one call at a time, and one without a token has little time; others do not wait for it.
@@ -153,10 +157,10 @@ func TestTurns(t *testing.T) {
 func TestPanicOfTool(t *testing.T) {
 	t.Parallel()
 	server := sdk.NewServer(&sdk.Implementation{Name: "sweep"}, nil)
-	addReader(New(Options{}), server, "reader", "", func(context.Context, *listRequest) (*listAnswer, error) {
+	addReader(&Tools{turns: newTurns()}, server, "reader", "", func(context.Context, *listRequest) (*listAnswer, error) {
 		panic("no such index")
 	})
-	addChanger(server, "changer", "", func(context.Context, string, *sweepChange) (*stateAnswer, error) {
+	addChanger(server, sdk.Tool{Name: "changer"}, false, func(context.Context, string, *submitRequest) (*submitAnswer, error) {
 		panic("no such index")
 	})
 	near, far := sdk.NewInMemoryTransports()
@@ -165,7 +169,7 @@ func TestPanicOfTool(t *testing.T) {
 	}
 	c := connect(t, near)
 	c.refused("reader", map[string]any{}, "a fault of this program, please report it: no such index")
-	c.refused("changer", map[string]any{"sweep": "s"}, "a fault of this program, please report it: no such index")
+	c.refused("changer", map[string]any{"file": "", "purpose": ""}, "a fault of this program, please report it: no such index")
 }
 
 // Requests without a token are few at a time; those with one are not counted.
