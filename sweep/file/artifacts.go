@@ -4,21 +4,19 @@ import (
 	"fmt"
 	"slices"
 
-	"go.yaml.in/yaml/v4"
-
 	"sweep/sweep"
 )
 
 // decodeArtifacts decodes the names of artifacts.
-func (d *decoder) decodeArtifacts(n *yaml.Node) {
-	names, nodes, _ := d.texts(n, "artifacts")
+func (d *decoder) decodeArtifacts(e entry, path string) {
+	names, nodes, _ := d.texts(e.value, path)
 	for i, name := range names {
-		if !d.artifact(name, at(nodes[i]), "artifacts") {
+		if !d.artifact(name, at(nodes[i]), path) {
 			return
 		}
 	}
 	if d.description != nil && len(d.artifactNames()) == 0 && len(names) > 0 {
-		d.note(at(n), "artifacts", "trainer %s does not say which it hands over; what it does not is listed as missing",
+		d.note(at(e.value), path, "trainer %s does not say which it hands over; what it does not is listed as missing",
 			d.description.Name)
 	}
 }
@@ -56,23 +54,22 @@ func (d *decoder) artifact(name string, where position, key string) bool {
 
 // decodeKeep decodes of how many trials, the best ones, artifacts are kept. An artifact that keep names needs not be
 // among the artifacts besides.
-func (d *decoder) decodeKeep() {
-	entries, ok := d.section("keep")
+func (d *decoder) decodeKeep(e entry, path string) {
+	entries, ok := d.entries(e.value, path)
 	if !ok {
 		return
 	}
 	spec := &d.file.Spec
 	spec.Keep = map[string]int64{}
 	for _, e := range entries {
-		key := clip(join("keep", e.key))
+		key := clip(join(path, e.key))
 		if !d.artifact(e.key, e.where, key) {
 			return
 		}
 		spec.Keep[e.key], _ = d.integer(e.value, key, 1, sweep.MostKept)
 	}
-	where := d.top["keep"].where
 	if len(entries) == 0 {
-		d.fail(where, "keep", "needs the artifacts of which only the best trials keep theirs, as in keep: "+
+		d.fail(e.where, path, "needs the artifacts of which only the best trials keep theirs, as in keep: "+
 			"{checkpoint: 10}")
 		return
 	}
@@ -81,6 +78,6 @@ func (d *decoder) decodeKeep() {
 		by = by.Filled(d.description)
 	}
 	if by.By == "" && (d.description != nil || d.script()) {
-		d.fail(where, "keep", "needs the metric by which trials are the best, as in select: {by: loss, goal: minimize}")
+		d.fail(e.where, path, "needs the metric by which trials are the best, as in select: {by: loss, goal: minimize}")
 	}
 }

@@ -16,52 +16,45 @@ type zipGroup struct {
 }
 
 // decodeZip decodes zip: [[a, b], [c, d]].
-func (d *decoder) decodeZip() []*zipGroup {
-	n, ok := d.given("zip")
-	if !ok {
-		return nil
-	}
+func (d *decoder) decodeZip(e entry, path string) {
 	const form = "must be a list of lists of parameters, as in [[lr, decay]]"
-	if n.Kind != yaml.SequenceNode {
-		d.fail(at(n), "zip", "%s, not %s", form, kindName(n))
-		return nil
+	if e.value.Kind != yaml.SequenceNode {
+		d.fail(at(e.value), path, "%s, not %s", form, kindName(e.value))
+		return
 	}
-	var groups []*zipGroup
-	for _, item := range n.Content {
+	for _, item := range e.value.Content {
 		item = follow(item)
 		if item.Kind != yaml.SequenceNode {
-			d.fail(at(item), "zip", "%s, not a list of %s", form, kindName(item))
-			return nil
+			d.fail(at(item), path, "%s, not a list of %s", form, kindName(item))
+			return
 		}
-		names, nodes, ok := d.texts(item, "zip")
+		names, nodes, ok := d.texts(item, path)
 		if !ok {
-			return nil
+			return
 		}
 		group := &zipGroup{where: at(item)}
 		for i, name := range names {
 			member := d.file.declared[name]
 			switch {
 			case member != nil && member.implied:
-				d.fail(at(nodes[i]), "zip", "parameter %s comes from replicates, which stay an axis of their own", name)
-				return nil
+				d.fail(at(nodes[i]), path, "parameter %s comes from replicates, which stay an axis of their own", name)
+				return
 			case member == nil:
-				d.failName(at(nodes[i]), "zip", fmt.Sprintf("this sweep has no parameter %s to zip", shorten(name)),
+				d.failName(at(nodes[i]), path, fmt.Sprintf("this sweep has no parameter %s to zip", shorten(name)),
 					name, d.declaredNames())
-				return nil
+				return
 			case member.zip != nil:
-				d.fail(at(nodes[i]), "zip", "parameter %s is named twice", name)
-				return nil
+				d.fail(at(nodes[i]), path, "parameter %s is named twice", name)
+				return
 			}
 			member.zip = group
 			group.members = append(group.members, member)
 		}
 		if len(group.members) < 2 {
-			d.fail(group.where, "zip", "a group needs two parameters or more")
-			return nil
+			d.fail(group.where, path, "a group needs two parameters or more")
+			return
 		}
-		groups = append(groups, group)
 	}
-	return groups
 }
 
 // declaredNames are the parameters of the sweep.
@@ -75,9 +68,11 @@ func (d *decoder) declaredNames() []string {
 
 // buildAxes makes an axis of each parameter and each zip group, at the position of its first
 // parameter, and drops repeated values.
-func (d *decoder) buildAxes(groups []*zipGroup) {
-	for _, group := range groups {
-		d.checkLengths(group)
+func (d *decoder) buildAxes() {
+	for _, p := range d.order {
+		if p.zip != nil && p.zip.members[0] == p {
+			d.checkLengths(p.zip)
+		}
 	}
 	if len(d.errors) > 0 {
 		return
@@ -176,7 +171,7 @@ func (d *decoder) dropRepeats(members []*declaration) {
 	}
 }
 
-// decodeConditions decodes the parameters' own conditions and the key when.
+// decodeConditions decodes the parameters' own conditions.
 func (d *decoder) decodeConditions() {
 	for _, p := range d.order {
 		for _, c := range p.when {
@@ -186,13 +181,17 @@ func (d *decoder) decodeConditions() {
 			}
 		}
 	}
-	entries, ok := d.section("when")
+}
+
+// decodeWhen decodes the conditions of the key when.
+func (d *decoder) decodeWhen(e entry, path string) {
+	entries, ok := d.entries(e.value, path)
 	if !ok {
 		return
 	}
 	for _, e := range entries {
-		if p := d.declared(e, "when"); p != nil {
-			d.addCondition(p, e.value, join("when", e.key))
+		if p := d.declared(e, path); p != nil {
+			d.addCondition(p, e.value, join(path, e.key))
 		}
 	}
 }
@@ -213,18 +212,15 @@ func (d *decoder) addCondition(p *declaration, n *yaml.Node, path string) {
 	}
 }
 
-func (d *decoder) decodeExclude() {
-	n, ok := d.given("exclude")
-	if !ok {
+func (d *decoder) decodeExclude(e entry, path string) {
+	d.file.exclude = e.where
+	if e.value.Kind != yaml.SequenceNode {
+		d.fail(at(e.value), path, "must be a list of mappings, as in [{model: lstm, lr: 1e-3}], not %s",
+			kindName(e.value))
 		return
 	}
-	d.file.exclude = d.top["exclude"].where
-	if n.Kind != yaml.SequenceNode {
-		d.fail(at(n), "exclude", "must be a list of mappings, as in [{model: lstm, lr: 1e-3}], not %s", kindName(n))
-		return
-	}
-	for _, item := range n.Content {
-		if m, ok := d.match(follow(item), "exclude"); ok {
+	for _, item := range e.value.Content {
+		if m, ok := d.match(follow(item), path); ok {
 			d.file.Spec.Exclude = append(d.file.Spec.Exclude, m)
 		}
 	}

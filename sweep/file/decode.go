@@ -97,8 +97,8 @@ func LocateTrainer(name string, data []byte, err error) error {
 // keys are the top-level keys with a meaning here; foreignKeys those of Weights
 // & Biases that have none.
 var (
-	keys = append(slices.Sorted(maps.Keys(keysSchema(nil, object{}, object{}, object{}))), append(policy.Keys(),
-		policy.MethodKey)...)
+	keys = append(slices.Sorted(maps.Keys(fieldSchemas(topFields(&sweep.Spec{}, anyNames)))),
+		append(policy.Keys(), policy.MethodKey)...)
 	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
 )
 
@@ -109,6 +109,8 @@ type decoder struct {
 	notes       Errors
 	// top are the top-level keys.
 	top map[string]entry
+	// fields are the keys that it may have.
+	fields []field
 	// order lists the declarations as the file has them.
 	order []*declaration
 	// matched counts the values in matches.
@@ -121,6 +123,8 @@ type decoder struct {
 	// policies are the kinds that the file chooses, and batch the value of this key, 0 without one.
 	policies []*chosen
 	batch    int64
+	// chooses is the kind that method names, an empty one if it names none.
+	chooses *policy.Kind
 	// ignored are the keys that mean nothing here.
 	ignored []entry
 	// written is how many conditions the file has itself; the trainer's follow.
@@ -135,6 +139,7 @@ func newDecoder(name string) *decoder {
 		Limits: sweep.Limits{Attempts: sweep.DefaultAttempts, Points: sweep.DefaultPoints, Errors: sweep.DefaultErrors},
 		Canary: true,
 	}
+	d.file.parameters, d.fields = start, topFields(&d.file.Spec, anyNames)
 	return d
 }
 
@@ -179,19 +184,19 @@ func (d *decoder) decode(data []byte) {
 	d.checkRandom()
 	d.decodeScript()
 	d.noteIgnored()
-	d.decodeLimits()
-	d.decodeBudget()
-	d.decodeRequires()
-	d.decodeParameters()
-	d.decodeReplicates()
-	d.decodeSelect()
+	d.read("limits", "budget", "requires")
+	if e, ok := d.top["parameters"]; ok {
+		d.decodeParameters(e, "parameters")
+	} else {
+		d.fail(start, "parameters", "is required: a mapping of parameter names to values")
+	}
+	d.read("replicates", "metric", "select")
 	d.decodePolicies()
-	d.decodeKeep()
-	if groups := d.decodeZip(); len(d.errors) == 0 {
-		d.buildAxes(groups)
+	if d.read("keep", "zip"); len(d.errors) == 0 {
+		d.buildAxes()
 		// These compare with the values of the axes, so those must be sound.
 		d.decodeConditions()
-		d.decodeExclude()
+		d.read("when", "exclude")
 		if len(d.errors) == 0 {
 			d.decodeApplies()
 		}
@@ -328,16 +333,12 @@ func (d *decoder) plainToken(key string, target *string) {
 func (d *decoder) decodePlain() {
 	spec := &d.file.Spec
 	for _, f := range plainFields(spec) {
-		if _, ok := d.given(f.name); ok {
-			f.read(d, d.top[f.name], f.name)
-		}
+		d.read(f.name)
 	}
 	if d.count > 0 && (spec.Cap == 0 || d.count < spec.Cap) {
 		spec.Cap = d.count
 	}
-	if n, ok := d.given("artifacts"); ok {
-		d.decodeArtifacts(n)
-	}
+	d.read("artifacts")
 }
 
 // schema returns what is known about a parameter.
@@ -348,25 +349,21 @@ func (d *decoder) schema(name string) *sweep.ParameterSchema {
 	return d.description.Parameter(name)
 }
 
-func (d *decoder) decodeReplicates() {
-	n, ok := d.given("replicates")
-	if !ok {
-		return
-	}
-	count, ok := d.integer(n, "replicates", 1, 1<<53)
+func (d *decoder) decodeReplicates(e entry, path string) {
+	count, ok := d.integer(e.value, path, 1, 1<<53)
 	if !ok {
 		return
 	}
 	if own, ok := d.file.declared[sweep.SeedParameter]; ok {
-		d.fail(d.top["replicates"].where, "replicates", "adds the parameter seed, which line %d gives already; keep "+
+		d.fail(e.where, path, "adds the parameter seed, which line %d gives already; keep "+
 			"one of them", own.where.line)
 		return
 	}
 	seed := &declaration{
-		name: sweep.SeedParameter, path: "replicates", where: at(n), implied: true,
+		name: sweep.SeedParameter, path: path, where: at(e.value), implied: true,
 		values: sweep.Values{Range: &sweep.Range{Start: 1, Step: 1, Count: count, Integer: true}},
 	}
-	if !d.known(seed) || !d.checkRange(seed, at(n)) {
+	if !d.known(seed) || !d.checkRange(seed, at(e.value)) {
 		return
 	}
 	if d.file.Spec.Random != nil {

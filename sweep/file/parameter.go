@@ -88,17 +88,11 @@ func (d *decoder) known(p *declaration) bool {
 	return false
 }
 
-func (d *decoder) decodeParameters() {
-	d.file.parameters = start
-	e, ok := d.top["parameters"]
-	if !ok {
-		d.fail(start, "parameters", "is required: a mapping of parameter names to values")
-		return
-	}
+func (d *decoder) decodeParameters(e entry, path string) {
 	d.file.parameters = e.where
-	d.decodeGroup(e.value, "parameters", nil, nil)
+	d.decodeGroup(e.value, path, nil, nil)
 	if len(d.errors) == 0 && len(d.order) == 0 {
-		d.fail(e.where, "parameters", "must have at least one parameter")
+		d.fail(e.where, path, "must have at least one parameter")
 	}
 	if d.description == nil || len(d.errors) > 0 {
 		return
@@ -106,7 +100,7 @@ func (d *decoder) decodeParameters() {
 	for _, s := range d.description.Parameters {
 		replicated := s.Name == sweep.SeedParameter && d.top["replicates"].value != nil
 		if s.Required && s.Default == nil && len(s.Defaults) == 0 && d.file.declared[s.Name] == nil && !replicated {
-			d.fail(e.where, "parameters", "trainer %s requires the parameter %s: %s", d.description.Name, s.Name,
+			d.fail(e.where, path, "trainer %s requires the parameter %s: %s", d.description.Name, s.Name,
 				s.Expected())
 		}
 	}

@@ -51,18 +51,21 @@ func (d *decoder) decodeMethod() {
 			d.decodePolicy(key, entries)
 		}
 	}
-	d.decodeBatch(kind)
-	if n, ok := d.given("seed"); ok {
-		seed, ok := d.integer(n, "seed", -1<<53, 1<<53)
-		switch {
-		case !ok:
-		case kind.Draws:
-			d.file.Spec.Random.Seed = seed
-		case kind.Name != "":
-			d.fail(d.top["seed"].where, "seed", "belongs to method: %s; a %s draws nothing (a parameter of this name "+
-				"belongs under parameters, and replicates gives each point several seeds)", policy.Or(drawing()),
-				method)
-		}
+	d.chooses = kind
+	d.read("batch", "seed")
+}
+
+// decodeSeed decodes what the points are drawn by.
+func (d *decoder) decodeSeed(e entry, path string) {
+	seed, ok := d.integer(e.value, path, -1<<53, 1<<53)
+	switch {
+	case !ok:
+	case d.chooses.Draws:
+		d.file.Spec.Random.Seed = seed
+	case d.chooses.Name != "":
+		d.fail(e.where, path, "belongs to method: %s; a %s draws nothing (a parameter of this name "+
+			"belongs under parameters, and replicates gives each point several seeds)", policy.Or(drawing()),
+			d.chooses.Name)
 	}
 }
 
@@ -175,25 +178,20 @@ func (d *decoder) decodeSetting(c *chosen, e entry) bool {
 }
 
 // decodeBatch decodes the size of generations, for the policies that have some.
-func (d *decoder) decodeBatch(method *policy.Kind) {
-	const key = "batch"
-	n, ok := d.given(key)
-	if !ok {
-		return
-	}
-	batch, ok := d.integer(n, key, 1, policy.MostBatch)
+func (d *decoder) decodeBatch(e entry, path string) {
+	batch, ok := d.integer(e.value, path, 1, policy.MostBatch)
 	methods, others, what := d.batches()
 	switch {
 	case !ok:
 	case slices.ContainsFunc(d.policies, func(c *chosen) bool { return c.Batch != "" }):
 		d.batch = batch
 	case d.method != "":
-		d.note(d.top[key].where, key, "has no effect: it belongs to %s and to %s", policy.Or(methods),
+		d.note(e.where, path, "has no effect: it belongs to %s and to %s", policy.Or(methods),
 			policy.Or(others))
-	case method.Name != "":
-		d.fail(d.top[key].where, key, "belongs to %s, of which it is %s, and to %s; method: %s chooses none by "+
+	case d.chooses.Name != "":
+		d.fail(e.where, path, "belongs to %s, of which it is %s, and to %s; method: %s chooses none by "+
 			"results (a parameter of this name belongs under parameters)", policy.Or(methods), what, policy.Or(others),
-			method.Name)
+			d.chooses.Name)
 	}
 }
 

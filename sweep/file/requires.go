@@ -10,14 +10,14 @@ import (
 const memoryKey = "memory"
 
 // decodeRequires decodes what a worker must have: labels, and memory.
-func (d *decoder) decodeRequires() {
+func (d *decoder) decodeRequires(e entry, path string) {
 	spec := &d.file.Spec
-	entries, ok := d.section("requires")
+	entries, ok := d.entries(e.value, path)
 	if !ok {
 		return
 	}
 	for _, e := range entries {
-		path := join("requires", e.key)
+		path := join(path, e.key)
 		if e.key == memoryKey {
 			spec.Memory = d.size(e.value, path)
 			continue

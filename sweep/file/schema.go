@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"sweep/sweep"
-	"sweep/sweep/policy"
 )
 
 // object is a JSON object; encoding/json sorts its keys.
@@ -27,7 +26,8 @@ func Schema(description *sweep.Description) ([]byte, error) {
 	if description != nil {
 		declare(description, parameters, match, parameterName, metricName)
 	}
-	properties := keysSchema(description, parameters, parameterName, metricName)
+	properties := fieldSchemas(topFields(&sweep.Spec{}, nameSchemas{parameters, parameterName, metricName,
+		artifactSchema(description)}))
 	maps.Copy(properties, policySchemas(metricName))
 	for _, key := range foreignKeys {
 		properties[key] = object{"description": "A key of W&B without effect here."}
@@ -50,67 +50,6 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		},
 	}
 	return json.MarshalIndent(schema, "", "  ")
-}
-
-// keysSchema describes the keys of a sweep file.
-func keysSchema(description *sweep.Description, parameters, parameterName, metricName object) object {
-	return merge(fieldSchemas(plainFields(&sweep.Spec{})), object{
-		"trainer": tokenSchema(sweep.DefaultTrainer, "What trains: builtin, noop, script (the default of a file with "+
-			"program or command), or an executable in a directory of --trainer-path."),
-		"seed": documented(object{"type": "integer", "default": 0}, "For method: "+policy.Or(drawing())+
-			": another seed draws other points."),
-		"batch":   batchSchema(),
-		"program": textSchema("The program that is run for each trial, as in train.py."),
-		"command": documented(object{"type": "array", "minItems": 1,
-			"items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
-			"The command line of program, as a list of words with macros such as ${program} and ${args}."),
-		"files": documented(oneOrMore(object{"type": "string"}), "Files that results depend on, as "+
-			"requirements.txt or src/*.py: if one changes, trials run again."),
-		"directory": documented(object{"enum": []string{"own", "shared"}, "default": "shared"}, "own runs each trial "+
-			"of program in a copy of its directory, which is removed afterwards; shared runs all in that directory."),
-		"project":    textSchema("The project that programs see which log to W&B."),
-		"entity":     textSchema("The entity that programs see which log to W&B."),
-		"parameters": parameters,
-		"replicates": documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with "+
-			"the values 1 to k, which varies fastest. Trials that differ only in it are replicates of one grid point."),
-		"zip": documented(object{"type": "array", "items": object{"type": "array", "minItems": 2,
-			"items": parameterName}},
-			"Groups of parameters whose lists advance together."),
-		"when": documented(object{"type": "object", "additionalProperties": object{"$ref": "#/$defs/match"}},
-			"Where parameters exist, as in {m1: {model: spectral-rnn}}; elsewhere the trainer's default applies."),
-		"exclude": documented(object{"type": "array", "items": object{"$ref": "#/$defs/match"}},
-			"Grid points that match an entry are left out."),
-		"metric": documented(object{
-			"type": "object", "required": []string{"name"}, "additionalProperties": false,
-			"properties": fieldSchemas(metricFields(&sweep.Select{}, metricName)),
-		}, "W&B's form of select.by and select.goal: {name, goal}."),
-		"select": documented(object{
-			"type": "object", "additionalProperties": false,
-			"properties": fieldSchemas(selectFields(&sweep.Select{}, parameterName, metricName)),
-		}, "How tables, the live view and best_trials select the result of each group."),
-		"limits": documented(object{
-			"type": "object", "additionalProperties": false,
-			"properties": fieldSchemas(limitFields(&sweep.Limits{})),
-		}, "What a trial may take."),
-		"budget": documented(object{
-			"type": "object", "additionalProperties": false, "minProperties": 1,
-			"properties": fieldSchemas(budgetFields(&sweep.Budget{})),
-		}, "What all trials together may use. When it is used up, the sweep is paused, and sweep budget raises it."),
-		"requires": documented(object{
-			"type": "object", "propertyNames": object{"type": "string", "pattern": token.String()},
-			"properties": object{
-				memoryKey: textSchema("The memory that a trial needs, as in 8GiB; without it the trainer's estimate."),
-			},
-			"additionalProperties": object{"type": "string"},
-		}, "Labels that a worker must have, as in {gpu: a100}, and memory."),
-		"artifacts": documented(oneOrMore(artifactSchema(description)), "The files to keep of each "+
-			"trial besides its result, by name."),
-		"keep": documented(object{
-			"type": "object", "minProperties": 1, "propertyNames": artifactSchema(description),
-			"additionalProperties": object{"type": "integer", "minimum": 1, "maximum": sweep.MostKept},
-		}, "Artifacts that only the best trials keep, and how many trials, as in {checkpoint: 10}. Trials are "+
-			"compared by select.by, across groups."),
-	})
 }
 
 // declare adds a trainer's parameters and metrics to the schemas.
@@ -231,6 +170,12 @@ func valueSchema(s *sweep.ParameterSchema) object {
 }
 
 var goalSchema = object{"enum": []string{sweep.Minimize, sweep.Maximize}}
+
+// sectionSchema describes a key with keys of its own.
+func sectionSchema(fields []field, doc string) object {
+	return object{"type": "object", "additionalProperties": false, "properties": fieldSchemas(fields),
+		"description": doc}
+}
 
 func textSchema(doc string) object { return object{"type": "string", "description": doc} }
 

@@ -23,7 +23,7 @@ var (
 
 // decodeTrainer finds the trainer: without a name, the one that runs the file's program.
 func (d *decoder) decodeTrainer() {
-	d.plainToken("trainer", &d.file.Spec.Trainer)
+	d.read("trainer")
 	_, named := d.given("trainer")
 	_, program := d.given("program")
 	_, command := d.given("command")
@@ -35,64 +35,80 @@ func (d *decoder) decodeTrainer() {
 // script reports whether the file has a program that is run for each trial.
 func (d *decoder) script() bool { return d.file.Spec.Trainer == sweep.ScriptTrainer }
 
-// decodeScript fills Spec.Script; with another trainer its keys have no effect.
-func (d *decoder) decodeScript() {
-	if !d.script() {
-		for _, key := range []string{"program", "command", "project", "entity"} {
-			if e, ok := d.top[key]; ok {
-				d.ignored = append(d.ignored, e)
+// programField is a key of files with a program. Another trainer refuses it, for a reason, or ignores it.
+type programField struct {
+	field
+	refused string
+}
+
+// programFields are the keys of files with a program.
+var programFields = []programField{
+	{field{"program", textSchema("The program that is run for each trial, as in train.py."),
+		func(d *decoder, e entry, path string) {
+			s := d.file.Spec.Script
+			if s.Program, _ = d.text(e.value, path); strings.TrimSpace(s.Program) == "" {
+				d.fail(at(e.value), path, "must name a file")
 			}
+		}}, ""},
+	{field{"command", documented(object{"type": "array", "minItems": 1,
+		"items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
+		"The command line of program, as a list of words with macros such as ${program} and ${args}."),
+		func(d *decoder, e entry, _ string) { d.file.Spec.Script.Command = d.decodeCommand(e.value) }}, ""},
+	{field{"files", documented(oneOrMore(object{"type": "string"}), "Files that results depend on, as "+
+		"requirements.txt or src/*.py: if one changes, trials run again."),
+		func(d *decoder, e entry, path string) { d.file.Spec.Script.Files, _, _ = d.texts(e.value, path) }},
+		"goes with program: its files are part of what decides about results"},
+	{field{"directory", documented(object{"enum": []string{"own", "shared"}, "default": "shared"}, "own runs each "+
+		"trial of program in a copy of its directory, which is removed afterwards; shared runs all in that directory."),
+		func(d *decoder, e entry, path string) {
+			switch text, ok := d.text(e.value, path); {
+			case text == "own":
+				d.file.Spec.Script.Own = true
+			case ok && text != "shared":
+				d.fail(at(e.value), path, "must be own or shared, not %s; sweep run --directory names the directory "+
+					"in which the program is", shorten(text))
+			}
+		}}, "goes with program, which runs in it"},
+	{field{"project", textSchema("The project that programs see which log to W&B."),
+		func(d *decoder, e entry, path string) { d.file.Spec.Script.Project, _ = d.text(e.value, path) }}, ""},
+	{field{"entity", textSchema("The entity that programs see which log to W&B."),
+		func(d *decoder, e entry, path string) { d.file.Spec.Script.Entity, _ = d.text(e.value, path) }}, ""},
+}
+
+// decodeScript fills Spec.Script.
+func (d *decoder) decodeScript() {
+	if d.script() {
+		d.file.Spec.Script = &sweep.Script{Command: slices.Clone(sweep.DefaultCommand)}
+	}
+	for _, f := range programFields {
+		e, there := d.top[f.name]
+		_, given := d.given(f.name)
+		switch {
+		case !there:
+		case !d.script() && f.refused == "":
+			d.ignored = append(d.ignored, e)
+		case !d.script():
+			d.fail(e.where, f.name, "%s; trainer %s has none", f.refused, d.file.Spec.Trainer)
+		case given:
+			f.read(d, e, f.name)
 		}
-		if e, ok := d.top["files"]; ok {
-			d.fail(e.where, "files", "goes with program: its files are part of what decides about results; trainer "+
-				"%s has none", d.file.Spec.Trainer)
-		}
-		if e, ok := d.top["directory"]; ok {
-			d.fail(e.where, "directory", "goes with program, which runs in it; trainer %s has none",
-				d.file.Spec.Trainer)
-		}
+	}
+	if !d.script() {
 		return
 	}
-	s := &sweep.Script{}
 	for _, key := range []string{"command", "program"} {
 		if e, ok := d.top[key]; ok {
 			d.file.program = e.where
 		}
 	}
-	for key, target := range map[string]*string{"program": &s.Program, "project": &s.Project, "entity": &s.Entity} {
-		if n, ok := d.given(key); ok {
-			*target, _ = d.text(n, key)
-		}
+	if _, given := d.given("command"); !given && d.file.Spec.Script.Program == "" {
+		d.fail(start, "program", "is required by trainer script: the program that is run for each trial, as in "+
+			"program: train.py")
 	}
-	if n, ok := d.given("program"); ok && strings.TrimSpace(s.Program) == "" {
-		d.fail(at(n), "program", "must name a file")
-	}
-	if n, ok := d.given("files"); ok {
-		s.Files, _, _ = d.texts(n, "files")
-	}
-	if n, ok := d.given("directory"); ok {
-		switch text, ok := d.text(n, "directory"); {
-		case text == "own":
-			s.Own = true
-		case ok && text != "shared":
-			d.fail(at(n), "directory", "must be own or shared, not %s; sweep run --directory names the directory in "+
-				"which the program is", shorten(text))
-		}
-	}
-	s.Command = d.decodeCommand(s.Program != "")
-	d.file.Spec.Script = s
 }
 
 // decodeCommand decodes command and checks its macros.
-func (d *decoder) decodeCommand(program bool) []string {
-	n, ok := d.given("command")
-	if !ok {
-		if !program {
-			d.fail(start, "program", "is required by trainer script: the program that is run for each trial, as in "+
-				"program: train.py")
-		}
-		return slices.Clone(sweep.DefaultCommand)
-	}
+func (d *decoder) decodeCommand(n *yaml.Node) []string {
 	if n.Kind != yaml.SequenceNode {
 		d.fail(at(n), "command",
 			"must be a list of words, as in [\"${interpreter}\", \"${program}\", \"${args}\"], not %s", kindName(n))
@@ -115,12 +131,12 @@ func (d *decoder) decodeCommand(program bool) []string {
 	for i, word := range words {
 		// The text of a shell has variables of its own.
 		shell := i > 0 && len(words[i-1]) > 1 && words[i-1][0] == '-' && strings.HasSuffix(words[i-1], "c")
-		d.checkMacros(word, nodes[i], shell, program)
+		d.checkMacros(word, nodes[i], shell)
 	}
 	return words
 }
 
-func (d *decoder) checkMacros(word string, n *yaml.Node, shell, program bool) {
+func (d *decoder) checkMacros(word string, n *yaml.Node, shell bool) {
 	for _, found := range macro.FindAllStringSubmatch(word, -1) {
 		whole, name := found[0] == word, found[1]
 		switch {
@@ -128,7 +144,7 @@ func (d *decoder) checkMacros(word string, n *yaml.Node, shell, program bool) {
 		case slices.Contains(macros, name) && !whole:
 			d.fail(at(n), "command", "%s must be a word of its own, not a part of %s", found[0], shorten(word))
 		case slices.Contains(macros, name):
-			if name == "program" && !program {
+			if name == "program" && d.file.Spec.Script.Program == "" {
 				d.fail(at(n), "command", "${program} needs the key program")
 			}
 		case strings.HasPrefix(name, "envvar"):

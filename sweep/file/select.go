@@ -10,17 +10,16 @@ import (
 	"sweep/sweep"
 )
 
-// decodeSelect fills Spec.Select from select and from W&B's metric.
-func (d *decoder) decodeSelect() {
-	selection := &d.file.Spec.Select
-	d.decodeMetric()
-	entries, ok := d.section("select")
+// decodeSelect fills Spec.Select from select; what W&B's metric has filled in stays where select says nothing.
+func (d *decoder) decodeSelect(e entry, path string) {
+	entries, ok := d.entries(e.value, path)
 	if !ok {
 		return
 	}
+	selection := &d.file.Spec.Select
 	fromMetric := *selection
 	*selection = sweep.Select{}
-	d.decodeFields("select", "key of select", entries, selectFields(selection, object{}, object{}))
+	d.decodeFields(path, "key of select", entries, selectFields(selection, object{}, object{}))
 	if selection.By == "" {
 		selection.By, selection.Goal = fromMetric.By, cmp.Or(selection.Goal, fromMetric.Goal)
 	}
@@ -64,18 +63,18 @@ func metricFields(s *sweep.Select, metricName object) []field {
 
 // decodeMetric reads {name, goal}; the other keys of W&B's metric guide
 // searches that this program does not make.
-func (d *decoder) decodeMetric() {
-	if n, ok := d.given("metric"); ok && n.Kind == yaml.SequenceNode && d.searches() {
-		d.fail(at(n), "metric", oneObjective)
+func (d *decoder) decodeMetric(e entry, path string) {
+	if e.value.Kind == yaml.SequenceNode && d.searches() {
+		d.fail(at(e.value), path, oneObjective)
 		return
 	}
-	entries, ok := d.section("metric")
+	entries, ok := d.entries(e.value, path)
 	if !ok {
 		return
 	}
-	d.decodeFields("metric", "key of metric", entries, metricFields(&d.file.Spec.Select, object{}))
+	d.decodeFields(path, "key of metric", entries, metricFields(&d.file.Spec.Select, object{}))
 	if !slices.ContainsFunc(entries, func(e entry) bool { return e.key == "name" }) {
-		d.fail(at(d.top["metric"].value), "metric", "needs the key name")
+		d.fail(at(e.value), path, "needs the key name")
 	}
 	d.defaultGoal()
 	d.target = d.file.Spec.Select
