@@ -58,7 +58,8 @@ func (a *activeSweep) job(t sweep.Trial, stop *sweep.StopRule) wire.Job {
 	if g := a.grid(t.Index); g != nil {
 		job.Lineage, job.Budget = g.Submission.Description.Lineage(t.Parameters, t.DatasetDigest)
 		job.Limits, job.Artifacts = g.Submission.Spec.Limits, g.Submission.Spec.Artifacts
-		job.Script = g.Submission.Spec.Script.For(t.Parameters).Named(a.record.Name, t.TrialID)
+		first := a.record.Grids[0].Submission.Spec.Name // the sweep's own may change, that of a trial's run may not
+		job.Script = g.Submission.Spec.Script.For(t.Parameters).Named(first, t.TrialID)
 		job.Volatile = a.volatile[g.Ordinal]
 	}
 	return job
