@@ -290,6 +290,19 @@ func (c *Coordinator) SetPriority(ctx context.Context, id string, priority int) 
 	}, nil)
 }
 
+// Rename gives a sweep another name, by which it is found from then on.
+func (c *Coordinator) Rename(ctx context.Context, id, name string) error {
+	return c.change(ctx, "renaming", id, func(ctx context.Context, record *sweep.SweepRecord) error {
+		if err := sweep.CheckName("name of the sweep", name); err != nil {
+			return err
+		}
+		if name == "latest" || strings.TrimSpace(name) != name {
+			return fmt.Errorf("name %q: a sweep cannot be called \"latest\", or have a space at either end", name)
+		}
+		return c.store.RenameSweep(ctx, record.ID, name)
+	}, nil)
+}
+
 // SetBudget changes what a sweep, and those that share its budget, may use.
 func (c *Coordinator) SetBudget(ctx context.Context, id string, budget sweep.Budget) error {
 	return c.change(ctx, "changing the budget of", id, func(ctx context.Context, record *sweep.SweepRecord) error {

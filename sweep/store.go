@@ -139,6 +139,8 @@ type Administrator interface {
 	SetSweepBudget(ctx context.Context, id string, budget Budget) error
 	// SetAnnotation changes the notes or tags of a sweep or of a trial, which needs a row.
 	SetAnnotation(ctx context.Context, id string, edit Edit) error
+	// RenameSweep changes the name.
+	RenameSweep(ctx context.Context, id, name string) error
 	// SetSweepPriority changes the priority.
 	SetSweepPriority(ctx context.Context, id string, priority int) error
 	// CancelTrials cancels all trials of a sweep that are not terminal, its

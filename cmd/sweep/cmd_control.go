@@ -97,6 +97,13 @@ Sweeps that an agent submitted within one session share their budget.`,
 				}
 				return fmt.Sprintf(" has priority %d", priority), t.SetPriority(cmd.Context(), id, priority)
 			}),
+		sweepCommand(s, "rename SWEEP NAME",
+			`Lists, tables and SQL show the new name, and commands find the sweep by it. Its trials'
+runs are called after the first name. If several sweeps have a name, it means the newest.`,
+			"  sweep rename latest baseline\n  sweep rename baseline ucr",
+			func(cmd *cobra.Command, t target, id string, args []string) (string, error) {
+				return fmt.Sprintf(" is called %q", args[0]), t.Rename(cmd.Context(), id, args[0])
+			}),
 		newDelete(s), newPrune(s),
 	}
 }

@@ -315,6 +315,13 @@ func (t *transaction) finish(number int64) {
 		t.now, number)
 }
 
+// RenameSweep implements sweep.Store.
+func (s *Store) RenameSweep(ctx context.Context, id, name string) error {
+	return s.updateSweep(ctx, "rename", id, func(t *transaction, number int64) {
+		t.run(`UPDATE sweeps SET name = $1, updated_at = $2 WHERE sweep_no = $3`, name, t.now, number)
+	})
+}
+
 // SetSweepPriority implements sweep.Store.
 func (s *Store) SetSweepPriority(ctx context.Context, id string, priority int) error {
 	return s.updateSweep(ctx, "set the priority of", id, func(t *transaction, number int64) {

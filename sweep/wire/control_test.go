@@ -103,6 +103,10 @@ func (b *backend) SetPriority(ctx context.Context, id string, p int) error {
 	return b.call(ctx, "priority %s %d", id, p)
 }
 
+func (b *backend) Rename(ctx context.Context, id, name string) error {
+	return b.call(ctx, "rename %s %s", id, name)
+}
+
 func (b *backend) SetBudget(ctx context.Context, id string, budget sweep.Budget) error {
 	return b.call(ctx, "budget %s %v", id, budget)
 }
@@ -277,6 +281,7 @@ func changes(ctx context.Context) []change {
 		{"cancel", func(c *wire.Client) error { _, err := c.Cancel(ctx, "s"); return err }},
 		{"retry", func(c *wire.Client) error { _, err := c.Retry(ctx, "s"); return err }},
 		{"priority", func(c *wire.Client) error { return c.SetPriority(ctx, "s", -3) }},
+		{"rename", func(c *wire.Client) error { return c.Rename(ctx, "s", "valley") }},
 		{"budget", func(c *wire.Client) error {
 			return c.SetBudget(ctx, "s", sweep.Budget{Trials: 4, Time: time.Hour})
 		}},

@@ -26,6 +26,7 @@ type Controller interface {
 	// Retry returns how many trials were requeued.
 	Retry(ctx context.Context, id string) (trials int64, err error)
 	SetPriority(ctx context.Context, id string, priority int) error
+	Rename(ctx context.Context, id, name string) error
 	// SetBudget changes what a sweep, and those that share its budget, may use.
 	SetBudget(ctx context.Context, id string, budget sweep.Budget) error
 	// Annotate changes the notes or tags of a sweep or trial.
@@ -97,6 +98,10 @@ type (
 		sweepRef
 		Priority int `json:"priority" jsonschema:"trials of sweeps with a larger number start first"`
 	}
+	renameRequest struct {
+		sweepRef
+		Name string `json:"name" jsonschema:"the new name"`
+	}
 	budgetRequest struct {
 		sweepRef
 		Budget sweep.Budget `json:"budget"`
@@ -151,6 +156,10 @@ var (
 		func(ctx context.Context, c Controller, q *priorityRequest) (none, error) {
 			return none{}, c.SetPriority(ctx, q.Sweep, q.Priority)
 		}).offered(Tool{Done: "given its priority"})
+	renameSweep = change("rename", "Give a sweep another name",
+		func(ctx context.Context, c Controller, q *renameRequest) (none, error) {
+			return none{}, c.Rename(ctx, q.Sweep, q.Name)
+		}).offered(Tool{Done: "renamed"})
 	budgetSweep = change("budget", "Change what a sweep may use: trials, time, or both",
 		func(ctx context.Context, c Controller, q *budgetRequest) (none, error) {
 			return none{}, c.SetBudget(ctx, q.Sweep, q.Budget)
@@ -209,6 +218,11 @@ func (c *Client) Retry(ctx context.Context, id string) (int64, error) {
 // SetPriority implements Controller.
 func (c *Client) SetPriority(ctx context.Context, id string, priority int) error {
 	return prioritizeSweep.tell(ctx, c, priorityRequest{sweepRef{id}, priority})
+}
+
+// Rename implements Controller.
+func (c *Client) Rename(ctx context.Context, id, name string) error {
+	return renameSweep.tell(ctx, c, renameRequest{sweepRef{id}, name})
 }
 
 // SetBudget implements Controller.

@@ -132,6 +132,21 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		wantError(t, err, sweep.ErrNotFound)
 	})
 
+	t.Run("Rename", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 2, 2)
+		f.must(f.RenameSweep(f.ctx, "s1", "valley"))
+		if got := f.sweep("valley"); got.ID != "s1" || got.Name != "valley" {
+			t.Errorf("found %s, called %q", got.ID, got.Name)
+		}
+		if got := f.rows(`SELECT DISTINCT sweep_name FROM results`); !equalRows(got, [][]any{{"valley"}}) {
+			t.Errorf("the view has %v", got)
+		}
+		_, err := f.Sweep(f.ctx, "name-s1")
+		wantError(t, err, sweep.ErrNotFound)
+		wantError(t, f.RenameSweep(f.ctx, "nil", "valley"), sweep.ErrNotFound)
+	})
+
 	t.Run("Grids", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 10, 3)
