@@ -51,7 +51,7 @@ func TestChangeCosts(t *testing.T) {
 		}
 	}
 	for _, change := range []string{"way to choose or stop trials", "key of a sweep file", "database column",
-		"metric, which is a fact of a result", "MCP tool", "flag"} {
+		"metric, which is a fact of a result", "control operation", "MCP tool", "flag"} {
 		if !counted[change] {
 			t.Errorf("ARCHITECTURE.md names no commit of a further %s", change)
 		}
