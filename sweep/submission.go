@@ -137,16 +137,6 @@ func (s *SweepRecord) Goal(metric string) string {
 	return ""
 }
 
-// Expanded reports whether all trial rows are written; cancelled points need none.
-func (s *SweepRecord) Expanded() bool {
-	for _, g := range s.Grids {
-		if g.Cursor < g.Points && !g.Cancelled {
-			return false
-		}
-	}
-	return true
-}
-
 // GridRecord is one grid of a sweep: grid point p is trial First+p.
 type GridRecord struct {
 	Ordinal int `json:"ordinal"`

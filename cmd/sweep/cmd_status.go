@@ -147,8 +147,8 @@ func writeRemarks(out io.Writer, e *progress.Status) {
 		limit := sweep.Budget{Trials: b.Trials, Time: time.Duration(b.Seconds * float64(time.Second))}
 		say("%v of the budget of %v used", used, limit)
 	}
-	for i := range e.Losses[:min(len(e.Losses), progress.ShownLosses)] {
-		say("trial %d is %s", e.Losses[i].Index, &e.Losses[i])
+	for _, l := range e.Losses[:min(len(e.Losses), progress.ShownLosses)] {
+		say("trial %d is %s, %s", l.Index, l.State, progress.LossText(l.Workers, l.Limit))
 	}
 	if more := len(e.Losses) - progress.ShownLosses; more > 0 {
 		say("workers vanished while running %s more (sweep trials %s --where 'losses>0')",

@@ -22,8 +22,9 @@ const trialColumns = `
 		coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.worker` + lastRefusal + `) END, ''),
 		coalesce(rs.sweep_id, ''), coalesce(rt.trial_index, 0),
 		o.summary, coalesce(o.weights_digest, ''), coalesce(o.kernel_level, ''), coalesce(o.seconds, 0),
-		coalesce(o.error, ''), coalesce(o.stderr, ''), coalesce(o.digest, ''), coalesce(o.run_name, ''), coalesce(o.run_group, ''),
-		coalesce(n.notes, o.notes, ''), coalesce(n.tags, o.tags, ''), coalesce(n.edited_by, ''), n.edited_at
+		coalesce(o.error, ''), coalesce(o.stderr, ''), coalesce(o.digest, ''), coalesce(o.run_name, ''),
+		coalesce(o.run_group, ''), coalesce(n.notes, o.notes, ''), coalesce(n.tags, o.tags, ''),
+		coalesce(n.edited_by, ''), n.edited_at
 	FROM trials AS t
 	JOIN sweeps AS s USING (sweep_no)
 	LEFT JOIN trials AS rt ON rt.trial_no = t.source_no

@@ -139,8 +139,8 @@ func (t *transaction) removeTrials(number int64, trials []int64) (removed int64)
 
 // storeImplied gives executions of which the trials' rows tell everything rows of their own.
 const storeImplied = `INSERT INTO stored_executions (` + executionColumns + `)
-	SELECT e.trial_no, e.execution, e.worker, t.started_at, t.finished_at, e.outcome, e.charged, e.forgotten, e.replaced,
-		FALSE, e.checkpoint, e.reason, e.stderr, e.log_start, e.note
+	SELECT e.trial_no, e.execution, e.worker, t.started_at, t.finished_at, e.outcome, e.charged, e.forgotten,
+		e.replaced, FALSE, e.checkpoint, e.reason, e.stderr, e.log_start, e.note
 	FROM {v} JOIN trials AS t ON t.trial_no = v.source CROSS JOIN executions AS e
 	WHERE e.trial_no = v.source AND e.alone IS NULL`
 

@@ -112,8 +112,8 @@ func (b *builder) column(name sweep.Name) (column, bool) {
 	if !joined {
 		alias = fmt.Sprintf("m%d", place.number)
 		b.further[place.number] = alias
-		fmt.Fprintf(&b.joins, "\nLEFT JOIN metric_values AS %s ON %[1]s.sweep_no = t.sweep_no AND %[1]s.metric_no = %d "+
-			"AND %[1]s.trial_index = t.trial_index", alias, place.number)
+		fmt.Fprintf(&b.joins, "\nLEFT JOIN metric_values AS %s ON %[1]s.sweep_no = t.sweep_no AND %[1]s.metric_no = "+
+			"%d AND %[1]s.trial_index = t.trial_index", alias, place.number)
 	}
 	return column{alias + ".value", "number"}, true
 }

@@ -63,11 +63,6 @@ type Losses struct {
 	Workers []string    `json:"workers"`
 }
 
-// String says how often, of how many times at most.
-func (l *Losses) String() string {
-	return fmt.Sprintf("%s, %s", l.State, LossText(l.Workers, l.Limit))
-}
-
 // LossText counts a trial's lost executions and names their workers.
 func LossText(workers []string, limit int) string {
 	return fmt.Sprintf("%d of %d losses: %s", len(workers), limit, strings.Join(workers, ", "))

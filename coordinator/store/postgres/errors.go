@@ -32,8 +32,8 @@ func (d *Database) Explain(err error) error {
 		return sweep.Unavailable("the disk of the database %s is full (%w): make room there; nothing of this was "+
 			"kept: %w", d.name, syscall.ENOSPC, err)
 	case "2BP01": // dependent_objects_still_exist
-		return fmt.Errorf("database %s: %w (%s): an administrator drops what depends on it, and makes it anew when this "+
-			"program has led", d.name, err, failure.Detail)
+		return fmt.Errorf("database %s: %w (%s): an administrator drops what depends on it, and makes it anew when "+
+			"this program has led", d.name, err, failure.Detail)
 	case "42501": // insufficient_privilege
 		return fmt.Errorf("the database user lacks a right: %w", err)
 	}

@@ -215,13 +215,13 @@ var dialect = database.Dialect{
 // types are those of SQLite by those of Postgres. It checks no foreign keys, and has no other collation.
 var types = map[string]string{
 	"bigint": "INTEGER", "integer": "INTEGER", "smallint": "INTEGER", "double precision": "REAL", "text": "TEXT",
-	"json": "TEXT", "timestamptz": "INTEGER", "boolean": "BOOLEAN", "bytea": "BLOB", "bigint[]": "BLOB", "real[]": "BLOB",
-	" GENERATED ALWAYS AS IDENTITY": "", ` COLLATE "C"`: "",
+	"json": "TEXT", "timestamptz": "INTEGER", "boolean": "BOOLEAN", "bytea": "BLOB", "bigint[]": "BLOB",
+	"real[]": "BLOB", " GENERATED ALWAYS AS IDENTITY": "", ` COLLATE "C"`: "",
 }
 
 var postgresType = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`'[^']*'|--[^\n]*|\b(?:(?:bigint|real)\[\]|(?:bigint|integer|smallint|` +
-		`double precision|text|json|timestamptz|boolean|bytea)\b)| GENERATED ALWAYS AS IDENTITY| COLLATE "C"| +REFERENCES \w+`)
+	return regexp.MustCompile(`'[^']*'|--[^\n]*|\b(?:(?:bigint|real)\[\]|(?:bigint|integer|smallint|double precision|` +
+		`text|json|timestamptz|boolean|bytea)\b)| GENERATED ALWAYS AS IDENTITY| COLLATE "C"| +REFERENCES \w+`)
 })
 
 // member reads a value with SQLite's JSON functions.

@@ -33,7 +33,7 @@ func testCancel(t *testing.T, open func(t *testing.T) sweep.Store) {
 			f.wantProgress("s1", sweep.Progress{Completed: 1, Failed: 1, Cancelled: 8})
 			f.wantSweep("s1", sweep.SweepCancelled)
 		}
-		if !f.sweep("s1").Expanded() {
+		if !expanded(f.sweep("s1")) {
 			t.Error("cancelled points still wait for their rows")
 		}
 		got := f.trial(trialID("s1", 0))

@@ -91,7 +91,7 @@ func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
 					if progress.Total() != record.Points() {
 						t.Fatalf("step %d: %d trials, %d points", step, progress.Total(), record.Points())
 					}
-					done := record.Expanded() && progress.Pending+progress.Queued+progress.Running == 0
+					done := expanded(record) && progress.Pending+progress.Queued+progress.Running == 0
 					if done == (record.State == sweep.SweepActive) {
 						t.Fatalf("step %d: sweep %s is %s with %+v", step, id, record.State, progress)
 					}

@@ -25,7 +25,7 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 			!got.UpdatedAt.Equal(got.CreatedAt) {
 			t.Errorf("created at %v, updated at %v", got.CreatedAt, got.UpdatedAt)
 		}
-		if len(got.Grids) != 1 || got.Points() != 1_000_000_000 || got.Grids[0].Cursor != 0 || got.Expanded() {
+		if len(got.Grids) != 1 || got.Points() != 1_000_000_000 || got.Grids[0].Cursor != 0 || expanded(got) {
 			t.Fatalf("wrong grids: %+v", got.Grids)
 		}
 		if !reflect.DeepEqual(&got.Grids[0].Submission, want) {
