@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -32,6 +33,9 @@ type Store interface {
 	// Edited returns the trials of a sweep whose annotations were changed after the after-th such edit
 	// of the sweep, and the number of the last one.
 	Edited(ctx context.Context, id string, after int64) (trials []int64, last int64, err error)
+	// Statement returns the SQL over the views that answers with a list of a sweep's trials: their indices, states,
+	// whether they diverged, and the columns.
+	Statement(ctx context.Context, id string, list Listing) (string, error)
 }
 
 // Queue is the part of a Store that a scheduler needs: it turns grid points into trials,
@@ -315,6 +319,24 @@ type TrialQuery struct {
 	// Limit is the largest number of trials; 0 means all.
 	Limit int
 }
+
+// Listing is a list of trials of one sweep as people see it.
+type Listing struct {
+	// Columns are parameters, summary metrics and fields that the views have, and Headings what each is called.
+	Columns  []Name
+	Headings []string
+	// States are the accepted ones, among which diverged is one of its own; empty means all. Where, OrderBy and
+	// Descending are as in a TrialQuery.
+	States     []string
+	Where      []TrialCondition
+	OrderBy    Name
+	Descending bool
+	// Limit is the largest number of trials, 0 for all; Offset is how many are left out before.
+	Limit, Offset int64
+}
+
+// QuoteSQL writes a text as a literal in SQL.
+func QuoteSQL(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // TrialCondition compares a parameter, a summary metric or a column with a
 // value. Numbers compare with numbers and texts with texts; a value of another

@@ -133,16 +133,11 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	if options.Tokens, err = s.openTokens(d.tokens); err != nil {
 		return nil, nil, err
 	}
-	url, err := s.storeURL()
-	if err != nil {
-		return nil, nil, err
-	}
 	listener, origin, err := d.listen("ui", log)
 	if err != nil {
 		return nil, nil, err
 	}
 	options.Logger = log
-	options.Postgres = strings.HasPrefix(url, "postgres")
 	options.Closed = !web.IsLoopback(listener.Addr().String())
 	served := web.New(options)
 	server := &http.Server{Handler: served, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}

@@ -97,7 +97,8 @@ func (b *builder) hasTag(c sweep.TrialCondition) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all := "(',' || coalesce(" + columns[sweep.TagColumn].text + ", '') || ',')"
+	tags, _ := b.column(sweep.FieldKind.Of(sweep.TagColumn))
+	all := "(',' || coalesce(" + tags.text + ", '') || ',')"
 	operator := map[bool]string{true: " <> ", false: " = "}[wanted]
-	return "(replace(" + all + ", CAST(" + b.bind(","+tag+",") + " AS text), '')" + operator + all + ")", nil
+	return "(replace(" + all + ", " + b.constant(","+tag+",", "text") + ", '')" + operator + all + ")", nil
 }

@@ -49,12 +49,21 @@ type builder struct {
 	err     error // the first
 	members map[sweep.Name]database.Member
 	further map[int64]string // the joined rows of metrics, by the metric's number
+	shown   string           // the sweep of a statement over the views, which has no arguments
 }
 
 // bind returns the placeholder of a further argument.
 func (b *builder) bind(value any) string {
 	b.args = append(b.args, value)
 	return fmt.Sprintf("$%d", len(b.args))
+}
+
+// constant returns a further argument of a type, or what it is in a statement that is shown.
+func (b *builder) constant(value any, as string) string {
+	if b.shown == "" {
+		return "CAST(" + b.bind(value) + " AS " + as + ")"
+	}
+	return literal(value)
 }
 
 // bindAll returns a list of placeholders.
@@ -66,8 +75,8 @@ func bindAll[T any](b *builder, values []T) string {
 	return "(" + strings.Join(places, ", ") + ")"
 }
 
-// member returns the expressions for a parameter or summary metric; the name is
-// bound, never part of the text.
+// member returns the expressions for a parameter or summary metric. The name is bound, or a literal in a statement
+// that is shown.
 func (b *builder) member(name sweep.Name) database.Member {
 	m, ok := b.members[name]
 	if !ok {
@@ -78,7 +87,11 @@ func (b *builder) member(name sweep.Name) database.Member {
 		case name.Is(sweep.MetricKind):
 			objects = objects[1:]
 		}
-		m = b.dialect.Member(b.bind(name.Own()), objects)
+		for i := range objects {
+			objects[i] = b.viewed(objects[i])
+		}
+		label := b.constant(b.dialect.Label(name.Own()), "text")
+		m = b.dialect.Member(fmt.Sprintf("j%d", len(b.members)), label, objects)
 		b.members[name] = m
 		b.joins.WriteString("\n" + m.Join)
 	}
@@ -92,7 +105,10 @@ func (b *builder) column(name sweep.Name) (column, bool) {
 		return column{}, false
 	}
 	if c, ok := columns[own]; ok && kind != sweep.MetricKind {
-		return c, true
+		if noted, has := notedColumns[own]; has && b.shown != "" {
+			c.text = b.noted(noted)
+		}
+		return column{b.viewed(c.text), c.kind}, true
 	}
 	if kind == sweep.FieldKind {
 		if b.err == nil {
@@ -139,6 +155,14 @@ func (b *builder) present(name sweep.Name) string {
 		return c.text + " IS NOT NULL"
 	}
 	return "(" + b.member(name).Present + ")"
+}
+
+// order returns what a list is sorted by.
+func (b *builder) order(by sweep.Name, direction string) string {
+	if c, ok := b.column(by); ok {
+		return c.text + " IS NULL, " + b.typed(by, c.kind) + direction
+	}
+	return b.member(by).Order(direction)
 }
 
 // after puts the beginning of the SELECT before the joins and the text.
@@ -248,13 +272,7 @@ func beyond(direction string) string {
 // sortedKeys builds the SELECT of the internal numbers and places of all trials of a sorted list.
 func (s *selection) sortedKeys() *builder {
 	b := s.conditions(s.numbers)
-	var order string
-	if c, ok := b.column(s.OrderBy); ok {
-		order = c.text + " IS NULL, " + b.typed(s.OrderBy, c.kind) + s.direction()
-	} else {
-		order = b.member(s.OrderBy).Order(s.direction())
-	}
-	b.text.WriteString("\nORDER BY " + order + ", t.sweep_no, t.trial_index")
+	b.text.WriteString("\nORDER BY " + b.order(s.OrderBy, s.direction()) + ", t.sweep_no, t.trial_index")
 	return b.after("SELECT t.trial_no, t.sweep_no, t.trial_index FROM " + trialsAndScores)
 }
 
@@ -330,14 +348,19 @@ func (s *selection) conditions(numbers []int64) *builder {
 		}
 		b.text.WriteString(" AND t.state IN " + bindAll(b, states) + indexed(s.States))
 	}
-	for _, c := range s.Where {
+	b.where(s.Where)
+	return b
+}
+
+// where adds conditions.
+func (b *builder) where(conditions []sweep.TrialCondition) {
+	for _, c := range conditions {
 		text, err := b.condition(c)
 		if b.err == nil {
 			b.err = err
 		}
 		b.text.WriteString("\nAND " + text)
 	}
-	return b
 }
 
 // indexed repeats a condition on states in the form of the partial indices, if one of them
@@ -378,6 +401,9 @@ func (b *builder) condition(c sweep.TrialCondition) (string, error) {
 		kind, as = "boolean", "boolean"
 	case int64:
 		kind, as = "number", "bigint"
+		if c.Name.Is(sweep.MetricKind) { // whose values are of double precision
+			want, as = float64(v), "double precision"
+		}
 	case float64:
 		kind, as = "number", "double precision"
 	case string:
@@ -397,7 +423,7 @@ func (b *builder) condition(c sweep.TrialCondition) (string, error) {
 		}
 		want = string(text)
 	}
-	comparison := b.typed(c.Name, kind) + " " + c.Operator + " CAST(" + b.bind(want) + " AS " + as + ")"
+	comparison := b.typed(c.Name, kind) + " " + c.Operator + " " + b.constant(want, as)
 	if c.Operator == "!=" {
 		return "(" + b.present(c.Name) + " AND coalesce(" + comparison + ", TRUE))", nil
 	}

@@ -15,7 +15,8 @@ import (
 // TestConditions: values are bound as what they are, or refused. What the
 // conditions mean is tested by storetest.
 func TestConditions(t *testing.T) {
-	dialect := &database.Dialect{Collation: "c", Member: func(string, []string) database.Member {
+	same := func(name string) string { return name }
+	dialect := &database.Dialect{Collation: "c", Label: same, Member: func(_, _ string, _ []string) database.Member {
 		return database.Member{Present: "p", Typed: map[string]string{"number": "n", "text": "t", "boolean": "b",
 			"json": "j"}}
 	}}

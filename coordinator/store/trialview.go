@@ -151,14 +151,14 @@ func anyOf(dialect *database.Dialect, object string, p namedParameter) string {
 	form := strings.Replace(value, " ->> ", " -> ", 1)
 	var list []string
 	for _, one := range p.alike {
-		list = append(list, "'"+strings.ReplaceAll(one, "'", "''")+"'")
+		list = append(list, sweep.QuoteSQL(one))
 	}
 	return "CASE WHEN " + form + " IN (" + strings.Join(list, ", ") + ") THEN " + form + " ELSE " + value + " END"
 }
 
 // memberOf is a member of a JSON object as a value of its type.
 func memberOf(dialect *database.Dialect, object, name string, kind sweep.ParameterType) string {
-	member := "'" + strings.ReplaceAll(dialect.Label(name), "'", "''") + "'"
+	member := sweep.QuoteSQL(dialect.Label(name))
 	value := object + " ->> " + member
 	switch kind {
 	case sweep.BooleanType:

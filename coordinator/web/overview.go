@@ -136,7 +136,7 @@ func (s *Server) causes(ctx context.Context, id string, failed []int64) ([]cause
 	// The texts of a cause that all its errors have; "" if they differ.
 	var texts []string
 	indices := strings.ReplaceAll(strings.Trim(fmt.Sprint(failed), "[]"), " ", ", ")
-	statement := "SELECT trial_index, error FROM results WHERE sweep_id = " + quoteText(id) +
+	statement := "SELECT trial_index, error FROM results WHERE sweep_id = " + sweep.QuoteSQL(id) +
 		" AND trial_index IN (" + indices + ") ORDER BY trial_index"
 	err := s.options.Store.Query(ctx, statement, func(_ []string, row []any) error {
 		index, _ := sweep.Number(row[0])

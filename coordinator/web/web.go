@@ -34,14 +34,14 @@ type Store interface {
 	Rows(ctx context.Context, id string, from, until int64, yield func(*sweep.TrialRow) error) error
 	// Edited is as in sweep.Store.
 	Edited(ctx context.Context, id string, after int64) (trials []int64, last int64, err error)
+	// Statement is as in sweep.Store.
+	Statement(ctx context.Context, id string, list sweep.Listing) (string, error)
 }
 
 // Options are what a Server needs and may be told.
 type Options struct {
 	// Store is where the results are; the caller closes it after Close.
 	Store Store
-	// Postgres says that Store is one: its SQL differs.
-	Postgres bool
 	// Workers lists a cluster's workers; nil where there is none.
 	Workers func(ctx context.Context) ([]Worker, error)
 	// Control changes sweeps; nil where nothing may be changed.

@@ -144,7 +144,7 @@ func (f *Frame) parse(c *column, raw []byte) uint64 {
 	default:
 		v, err := strconv.ParseFloat(string(raw), 64)
 		const exact = 1 << 53
-		if err == nil && (math.Abs(v) < exact || bytes.ContainsAny(raw, ".eE")) {
+		if err == nil && (math.Abs(v) < exact || c.kind == sweep.MetricKind || bytes.ContainsAny(raw, ".eE")) {
 			return number(v)
 		}
 		if _, whole := new(big.Int).SetString(string(raw), 10); whole {

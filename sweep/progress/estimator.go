@@ -45,7 +45,7 @@ func NewEstimator(ctx context.Context, store sweep.Reader, record *sweep.SweepRe
 		byGroup: map[string]taken{}, running: map[sweep.TrialID]Estimate{}}
 	const text = `SELECT count(*) AS trials, sum(` + flops + `) AS flops, sum(seconds) AS seconds FROM results
 		WHERE state = 'completed' AND executions > 0 AND seconds > 0 AND sweep_id = `
-	err := store.Query(ctx, text+quoted(record.ID), func(_ []string, row []any) error {
+	err := store.Query(ctx, text+sweep.QuoteSQL(record.ID), func(_ []string, row []any) error {
 		e.all = taken{number(row[0]), number(row[1]), number(row[2])}
 		return nil
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"sweep/sweep"
@@ -342,7 +341,7 @@ func costs(ctx context.Context, store sweep.Reader, id string) (s spent, err err
 		sum(CASE WHEN executions > 0 AND seconds > 0 THEN seconds END) AS seconds,
 		sum(CASE WHEN executions > 0 AND seconds > 0 THEN 1 ELSE 0 END) AS timed
 		FROM results WHERE state IN ('completed', 'failed') AND sweep_id = `
-	err = store.Query(ctx, text+quoted(id), func(_ []string, row []any) error {
+	err = store.Query(ctx, text+sweep.QuoteSQL(id), func(_ []string, row []any) error {
 		s.ended, s.diverged = int64(number(row[0])), int64(number(row[1]))
 		s.flops, s.measured, s.seconds = number(row[2]), number(row[3]), number(row[4])
 		s.timed = int64(number(row[5]))
@@ -429,17 +428,14 @@ func (o *Observer) lookAtCauses(ctx context.Context, counts sweep.Progress) (pau
 	end := fmt.Sprintf(" ORDER BY 2 DESC, 1 LIMIT %d", mostCauses)
 	if counts.Failed > 0 {
 		o.failed = ask("SELECT error, count(*) AS trials FROM results WHERE state = 'failed' AND sweep_id = " +
-			quoted(o.record.ID) + " GROUP BY error" + end)
+			sweep.QuoteSQL(o.record.ID) + " GROUP BY error" + end)
 	}
 	if counts.Refused > 0 {
-		o.refused = ask("SELECT reason, sum(refusals) AS times FROM refusals WHERE sweep_id = " + quoted(o.record.ID) +
-			" GROUP BY reason" + end)
+		o.refused = ask("SELECT reason, sum(refusals) AS times FROM refusals WHERE sweep_id = " +
+			sweep.QuoteSQL(o.record.ID) + " GROUP BY reason" + end)
 	}
 	return time.Second
 }
-
-// quoted is a text as an SQL literal.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // number reads a number of a query's row; 0 if it is none.
 func number(value any) float64 {

@@ -76,7 +76,7 @@ func lossesOf(ctx context.Context, results sweep.Reader, sweeps []string) (map[s
 	}
 	list := make([]string, len(sweeps))
 	for i, id := range sweeps {
-		list[i] = "'" + strings.ReplaceAll(id, "'", "''") + "'"
+		list[i] = sweep.QuoteSQL(id)
 	}
 	// By the sweeps the database finds the trials with losses in an index; without, it reads every execution.
 	err := results.Query(ctx, `SELECT sweep_id, trial_index, state, limit_losses, worker FROM losses

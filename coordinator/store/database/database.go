@@ -128,9 +128,9 @@ type Dialect struct {
 	Collation string
 	// Selection is run before a query over any trials, if it is not empty.
 	Selection string
-	// Member describes the value of a name in the first of some objects that has it: Parameters, Summary. key is
-	// the name's placeholder.
-	Member func(key string, objects []string) Member
+	// Member describes the value of a member in the first of some objects that has it. label is the expression of
+	// its Label, and name is free for a join.
+	Member func(name, label string, objects []string) Member
 }
 
 // Terms are expressions in which databases differ.

@@ -160,8 +160,7 @@ $$`,
 
 // member extracts a value once a row, wherever it is used: OFFSET 0 keeps
 // Postgres from doing so anew. Texts compare by code point, as in SQLite.
-func member(key string, objects []string) database.Member {
-	name := "m" + strings.TrimPrefix(key, "$")
+func member(name, label string, objects []string) database.Member {
 	value := name + ".value"
 	kind := "json_typeof(" + value + ")"
 	plain := "(" + value + " #>> '{}')"
@@ -170,7 +169,7 @@ func member(key string, objects []string) database.Member {
 	}
 	return database.Member{
 		Join: fmt.Sprintf("CROSS JOIN LATERAL (SELECT coalesce(%s) AS value OFFSET 0) AS %s",
-			strings.Join(objects, " -> "+key+"::text, ")+" -> "+key+"::text", name),
+			strings.Join(objects, " -> "+label+", ")+" -> "+label, name),
 		Present: "coalesce(" + kind + ", 'null') <> 'null'",
 		Typed: map[string]string{
 			"number": of("'number'", "numeric"), "text": of("'string'", "text"), "boolean": of("'boolean'", "boolean"),

@@ -225,9 +225,7 @@ var postgresType = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // member reads a value with SQLite's JSON functions.
-func member(key string, objects []string) database.Member {
-	// Names are quoted as JSON quotes them; json_quote of a text does.
-	path := "('$.' || json_quote(" + key + "))"
+func member(_, path string, objects []string) database.Member {
 	last := len(objects) - 1
 	value, kind := "json_extract("+objects[last]+", "+path+")", "json_type("+objects[last]+", "+path+")"
 	for _, object := range objects[:last] {

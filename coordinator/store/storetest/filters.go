@@ -16,7 +16,7 @@ var filterValues = []any{nil, "null", int64(1), "1", true, "true", false, 2.5, i
 	"[1]", int64(0), 0.1}
 
 // testFilters holds that every condition and order gives the answer of a frame, which is what the dashboard,
-// lists of groups and agents read.
+// lists of groups and agents read, and that the statement behind the list gives it, too.
 func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f := newFixture(t, open(t))
 	n := int64(2*len(filterValues) + 2)
@@ -38,6 +38,10 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 		result := completed(float64(i%7)/4, fmt.Sprint(i))
 		result.Summary["v"], result.Seconds = float64(i%5), float64(i%4+1)
 		result.Summary[sweep.BestEpochMetric] = float64(i % 3)
+		result.Summary["trial_index"] = []float64{1 << 53, 1 << 60, 1e-300, 0, -1e17}[i%5]
+		if i%4 == 0 {
+			result.Labels = &sweep.RunLabels{Name: fmt.Sprint("run ", i%3), Group: "it's", Tags: []string{"a", fmt.Sprint(i % 6)}}
+		}
 		if i%5 == 0 {
 			delete(result.Summary, "v")
 		}
@@ -64,6 +68,7 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f.must(err)
 	defer func() { f.must(records.Close()) }()
 
+	checks := 0
 	check := func(query sweep.TrialQuery) {
 		t.Helper()
 		query.Sweeps = []string{"s1"}
@@ -72,9 +77,23 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 			got = append(got, r.Index)
 			return nil
 		})
+		behind := sweep.Listing{Where: query.Where, OrderBy: query.OrderBy, Descending: query.Descending}
+		statement, wrong := f.Statement(f.ctx, "s1", behind)
+		var listed []int64
+		switch checks++; {
+		case wrong != nil:
+		case query.OrderBy == "" && checks%3 > 0: // as many take seconds
+			listed = got
+		default:
+			listed = f.listed(statement)
+		}
+		if (err == nil) != (wrong == nil) || !slices.Equal(got, listed) {
+			t.Errorf("%+v:\nthe store has %v (%v)\nthe statement behind it %v (%v)\n%s", query, got, err, listed, wrong,
+				statement)
+		}
 		for name, one := range map[string]*frame.Frame{"rows": rows, "records": records} {
-			if own := query.OrderBy.Own(); name == "records" && own == "seconds" {
-				continue // which no group is compared by
+			if name == "records" && slices.ContainsFunc(ungrouped, func(field string) bool { return of(query, field) }) {
+				continue
 			}
 			want, wrong := framed(f.ctx, one, query, int(n))
 			if (err == nil) != (wrong == nil) || !slices.Equal(got, want) {
@@ -82,7 +101,7 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 			}
 		}
 	}
-	for _, name := range []sweep.Name{"v", "parameter.v", "metric.v"} {
+	for _, name := range []sweep.Name{"v", "parameter.v", "metric.v", "metric.trial_index"} {
 		for _, operator := range append(slices.Clone(sweep.Operators), "~") {
 			for _, value := range append(slices.Clone(filterValues), int64(2), 1.0, 2, "b", false, []any{int64(1)}) {
 				check(sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: name, Operator: operator, Value: value}}})
@@ -100,12 +119,66 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 			check(sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "trial.state", Operator: operator, Value: state}}})
 		}
 	}
+	for _, field := range ungrouped {
+		for _, operator := range sweep.Operators {
+			for _, value := range []any{nil, int64(1), int64(3), 2.5, "run 1", "it's", "a", "5", "A"} {
+				check(sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: sweep.FieldKind.Of(field), Operator: operator,
+					Value: value}}})
+			}
+		}
+	}
 	for _, descending := range []bool{false, true} {
-		check(sweep.TrialQuery{OrderBy: "trial.state", Descending: descending})
-		check(sweep.TrialQuery{OrderBy: "trial.seconds", Descending: descending})
+		for _, field := range append([]string{"index", "state"}, ungrouped...) {
+			check(sweep.TrialQuery{OrderBy: sweep.FieldKind.Of(field), Descending: descending})
+		}
 		check(sweep.TrialQuery{OrderBy: "parameter.v", Descending: descending, Where: []sweep.TrialCondition{
 			{Name: "even", Operator: "=", Value: true}, {Name: "metric.v", Operator: ">=", Value: 2}}})
 	}
+	var means []frame.Groups
+	for _, one := range []*frame.Frame{rows, records} {
+		groups, err := one.Groups(f.ctx, frame.GroupQuery{By: []string{}, Metrics: []string{"metric.trial_index"}, All: true})
+		f.must(err)
+		means = append(means, *groups)
+	}
+	if got, want := means[0].Groups[0].Metrics[0], means[1].Groups[0].Metrics[0]; got.N != want.N || *got.Mean != *want.Mean {
+		t.Errorf("the mean of %d values is %v, want %v of %d", got.N, *got.Mean, *want.Mean, want.N)
+	}
+	for s, name := range frame.StateNames[1:] {
+		states := []frame.State{frame.State(s + 1), frame.Diverged}
+		page, err := rows.Page(f.ctx, frame.Query{Filter: frame.Filter{States: states}, Limit: int(n), Offset: 1})
+		f.must(err)
+		var want []int64
+		for _, row := range page.Rows {
+			want = append(want, row.Index)
+		}
+		statement, err := f.Statement(f.ctx, "s1", sweep.Listing{States: []string{name, "diverged"}, Offset: 1,
+			Columns: []sweep.Name{"metric.trial_index", "trial.tag"}, Headings: []string{"trial_index", "tag"}})
+		f.must(err)
+		if listed := f.listed(statement); !slices.Equal(listed, want) {
+			t.Errorf("%s has %v, want %v\n%s", states, listed, want, statement)
+		}
+	}
+}
+
+// ungrouped are the fields that no group is compared by.
+var ungrouped = []string{"seconds", "executions", "run_name", "run_group", sweep.TagColumn}
+
+// listed are the trials of a statement.
+func (f *fixture) listed(statement string) (list []int64) {
+	f.t.Helper()
+	f.must(f.Query(f.ctx, statement, func(_ []string, row []any) error {
+		list = append(list, row[0].(int64))
+		return nil
+	}))
+	return list
+}
+
+// of reports whether a query is about a field.
+func of(query sweep.TrialQuery, field string) bool {
+	name := sweep.FieldKind.Of(field)
+	return query.OrderBy == name || slices.ContainsFunc(query.Where, func(c sweep.TrialCondition) bool {
+		return c.Name == name
+	})
 }
 
 // framed answers a query from a frame.
