@@ -81,6 +81,9 @@ func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 	return f, nil
 }
 
+// Sweeps is of how many sweeps a frame was Read.
+func (f *Frame) Sweeps() int { return len(f.sweeps) }
+
 // Trial returns the trial of a row of a frame that was Read.
 func (f *Frame) Trial(row int64) sweep.TrialID {
 	at := len(f.sweeps) - 1
@@ -92,26 +95,39 @@ func (f *Frame) Trial(row int64) sweep.TrialID {
 
 // Cells returns the values of a column by row, as in a Group; all are nil if there is no such column.
 func (f *Frame) Cells(ctx context.Context, name sweep.Name) ([]any, error) {
+	cells := make([]any, f.Loaded().Rows)
+	err := f.Each(ctx, []sweep.Name{name}, func(row int64, values []any) { cells[row] = values[0] })
+	return cells, err
+}
+
+// Each calls yield for each trial, in order, with its values of columns, as Cells returns them. They are overwritten by
+// those of the next trial.
+func (f *Frame) Each(ctx context.Context, names []sweep.Name, yield func(row int64, values []any)) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	cells := make([]any, f.loaded.Rows)
-	c := f.byName[name]
-	if c == nil {
-		return cells, nil
+	columns := make([]*column, len(names))
+	for k, name := range names {
+		if columns[k] = f.byName[name]; columns[k] == nil {
+			columns[k] = &column{constant: missing, null: missing}
+		}
 	}
 	wanted, err := f.compile(Filter{})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for b, err := range f.batches(ctx, wanted, []*column{c}) {
+	values := make([]any, len(names))
+	for b, err := range f.batches(ctx, wanted, columns) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, i := range b.matches {
-			cells[b.base+int64(i)] = c.shared(b.values[0][i])
+			for k, c := range columns {
+				values[k] = c.shared(b.values[k][i])
+			}
+			yield(b.base+int64(i), values)
 		}
 	}
-	return cells, nil
+	return nil
 }
 
 // Stored returns a value of a Group or of Cells, other than nil, as parameters have it.

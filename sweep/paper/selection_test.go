@@ -63,12 +63,7 @@ func TestTablesHoldTheirOwn(t *testing.T) {
 		with(trial("addition", "rnn", .01, 1, .16, 0), nil, map[string]float64{"test_accuracy": math.NaN(),
 			"test_loss": .17, "baseline_loss": 1. / 6}),
 	}
-	c := report.NewCollection(sweep.Select{Group: []string{"dataset", "length", "model"}}, trainer, Names)
-	for _, r := range trials {
-		if err := c.Add(r); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c := collectBy(t, sweep.Select{Group: []string{"dataset", "length", "model"}}, trials...)
 	rows := func(table *report.Table) (names []string) {
 		for _, row := range table.Rows {
 			if name := row[0].Text; !slices.Contains(names, name) {
@@ -171,11 +166,8 @@ func TestRefitIsNoted(t *testing.T) {
 		"neither":  {sweep.Parameters{"refit": int64(0)}, "validation_loss", ""},
 		"by train": {sweep.Parameters{"refit": .5}, "train_loss", ""},
 	} {
-		c := report.NewCollection(sweep.Select{By: test.by}, trainer, Names)
-		if err := c.Add(with(trial("CBF", "rnn", .01, 1, .1, .5), test.parameters,
-			map[string]float64{"train_loss": 1})); err != nil {
-			t.Fatal(err)
-		}
+		c := collectBy(t, sweep.Select{By: test.by}, with(trial("CBF", "rnn", .01, 1, .1, .5), test.parameters,
+			map[string]float64{"train_loss": 1}))
 		if got := text(t, UCR(c, report.Mean)); !strings.Contains(got, test.want) || test.want == "" &&
 			strings.Contains(got, "refit") {
 			t.Errorf("%s: %q is not below\n%s", name, test.want, got)

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 	"sweep/sweep/paper/archive"
 	"sweep/sweep/report"
 	"sweep/sweep/safetensors"
@@ -34,13 +36,40 @@ var trainer = &sweep.Description{Metrics: []sweep.MetricSchema{
 
 func collect(t *testing.T, trials ...*sweep.TrialRecord) *report.Collection {
 	t.Helper()
-	c := report.NewCollection(sweep.Select{}, trainer, Names)
-	for _, r := range trials {
-		if err := c.Add(r); err != nil {
-			t.Fatal(err)
-		}
+	return collectBy(t, sweep.Select{}, trials...)
+}
+
+// collectBy collects trials that are compared by choice.
+func collectBy(t *testing.T, choice sweep.Select, trials ...*sweep.TrialRecord) *report.Collection {
+	t.Helper()
+	f, err := frame.Read(t.Context(), listed{trials: trials}, []*sweep.SweepRecord{{ID: "s"}}, sweep.TrialQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }() // its files have no names
+	c, err := report.NewCollection(t.Context(), f, choice, trainer, Names)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return c
+}
+
+// listed are the trials of a sweep.
+type listed struct {
+	sweep.Reader
+	trials []*sweep.TrialRecord
+}
+
+// Trials implements sweep.Reader.
+func (l listed) Trials(_ context.Context, _ sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
+	for i, record := range l.trials {
+		one := *record
+		one.TrialID = sweep.TrialID{Sweep: "s", Index: int64(i)}
+		if err := yield(&one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // group is the one group of a collection.
@@ -318,13 +347,7 @@ func TestSelect(t *testing.T) {
 		"models alone": {sweep.Select{Group: []string{"model"}}, "CBF lstm=0.7 rnn=0.5", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := report.NewCollection(test.choice, trainer, Names)
-			for _, r := range trials() {
-				if err := c.Add(r); err != nil {
-					t.Fatal(err)
-				}
-			}
-			table := UCR(c, report.Mean)
+			table := UCR(collectBy(t, test.choice, trials()...), report.Mean)
 			if !strings.Contains(table.Title, test.title) {
 				t.Errorf("title %q", table.Title)
 			}

@@ -258,6 +258,7 @@ func (r *race) shown(values []float64) string {
 	return fmt.Sprintf("%.4g", value)
 }
 
+// mean is infinite if a value is; that of statistics.Moments is then none.
 func mean(values []float64) (mean float64) {
 	for _, x := range values {
 		mean += x / float64(len(values))

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -9,7 +10,7 @@ import (
 	"strings"
 
 	"sweep/sweep"
-	"sweep/sweep/statistics"
+	"sweep/sweep/frame"
 )
 
 // Selection is how the trials that represent a group are selected, by the sweep file's
@@ -40,12 +41,11 @@ func ParseSelection(name string) (Selection, error) {
 	}
 }
 
-// Collection gathers the trials of some sweeps.
+// Collection has the trials of a frame by data set, model and grid point.
 type Collection struct {
 	Names
-	choice      sweep.Select
-	description *sweep.Description
-	sets        map[string]*Set
+	reading
+	sets map[string]*Set
 	// groups are the groups, by the values of the parameters that define them.
 	groups map[string]*group
 }
@@ -78,37 +78,12 @@ type Facts struct {
 	InputSize int `json:"-"`
 }
 
-// group has the trials of one group, or of a cell of a Layout, by grid point.
+// group has the grid points of one group, or of a cell of a Layout, in the order of their first trials.
 type group struct {
 	choice sweep.Select
-	points map[string]*gridPoint
-	order  []*gridPoint
+	points []*gridPoint
 	// vote is the result of the last vote, nil if there was none.
 	vote *vote
-}
-
-// gridPoint has the replicates of one point: trials that differ in the seed alone.
-type gridPoint struct {
-	set        *Set
-	model      string
-	parameters sweep.Parameters
-	// key decides between points that tie.
-	key    int64
-	trials []outcome
-	// baseline is the loss of the best answer that needs no memory.
-	baseline float64
-}
-
-// outcome is the part of a trial's result that tables need; what is not known is NaN. A diverged
-// trial counts as its trainer says, so that a grid point does not win by losing replicates, and is
-// never selected as a single trial. The view ucr_table does the same.
-type outcome struct {
-	id         sweep.TrialID
-	seed       string
-	diverged   bool
-	score      float64
-	metrics    []float64 // in an order of the table
-	parameters int64
 }
 
 // The metrics of a Collection.
@@ -120,148 +95,81 @@ const (
 
 var collected = []string{loss: "validation_loss", testLoss: "test_loss", accuracy: "test_accuracy"}
 
-// outcomeOf returns a trial's outcome; false if it is not compared.
-func outcomeOf(t *sweep.TrialRecord, choice sweep.Select, description *sweep.Description,
-	metrics []string) (o outcome, compared bool) {
-	o = outcome{id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
-		score: choice.Diverged(description), parameters: int64(t.Result.Summary[sweep.ParameterCountMetric])}
-	if !o.diverged {
-		if o.score, compared = t.Result.Summary[choice.By]; !compared && choice.By != "" {
-			return o, false
-		}
-	}
-	for _, name := range metrics {
-		value, known := t.Result.Summary[name]
-		switch {
-		case o.diverged:
-			value = description.Diverged(name, t.Parameters)
-		case !known:
-			value = math.NaN()
-		}
-		o.metrics = append(o.metrics, value)
-	}
-	return o, true
-}
+// factNames are the metrics that have the facts of a data set.
+var factNames = []string{"train_size", "test_size", "length", "classes", "depth", "input_size"}
 
-// NewCollection returns an empty collection of trials of a trainer that are compared by choice: by
-// default by the smallest validation loss in groups by data set and model.
-func NewCollection(choice sweep.Select, description *sweep.Description, names Names) *Collection {
+const baselineLoss = "baseline_loss"
+
+// NewCollection collects the completed trials of a frame that have a data set and a model. They are compared by choice:
+// by default by the smallest validation loss in groups by data set and model.
+func NewCollection(ctx context.Context, f *frame.Frame, choice sweep.Select, description *sweep.Description,
+	names Names) (*Collection, error) {
 	if choice.By == "" {
 		choice.By = "validation_loss"
 	}
 	if len(choice.Group) == 0 {
 		choice.Group = []string{"dataset", "model"}
 	}
-	return &Collection{
-		Names: names, choice: choice, description: description, sets: map[string]*Set{}, groups: map[string]*group{},
-	}
+	c := &Collection{Names: names, sets: map[string]*Set{}, groups: map[string]*group{}}
+	c.reading = reading{choice: choice, description: description, metrics: collected,
+		further: append(factNames, baselineLoss), seeded: slices.Contains(choice.Group, sweep.SeedParameter)}
+	return c, c.read(ctx, f, c.add)
 }
 
-// Add adds a trial, unless it is not completed or has no data set and model.
-func (c *Collection) Add(t *sweep.TrialRecord) error {
-	name, okSet := t.Parameters["dataset"].(string)
-	model, okModel := t.Parameters["model"].(string)
-	if t.State != sweep.Completed || t.Result == nil || !okSet || !okModel {
-		return nil
+func (c *Collection) add(p *gridPoint, t *trial, compared bool, summary map[string]float64) {
+	if p.set == nil {
+		name, hasSet := p.parameters["dataset"].(string)
+		model, hasModel := p.parameters["model"].(string)
+		if !hasSet || !hasModel {
+			return
+		}
+		name = c.Set(name)
+		if c.sets[name] == nil {
+			c.sets[name] = &Set{Name: name}
+		}
+		p.set, p.model = c.sets[name], model
 	}
-	name = c.Set(name)
-	set := c.sets[name]
-	if set == nil {
-		set = &Set{Name: name}
-		c.sets[name] = set
-	}
-	set.add(t.Result)
-	o, compared := outcomeOf(t, c.choice, c.description, collected)
+	p.set.add(t, summary)
 	if !compared {
-		return nil
+		return
 	}
-	p, err := c.point(t.Parameters, set, model)
-	if err != nil {
-		return fmt.Errorf("trial %s: %w", t.TrialID, err)
+	if p.trials == nil {
+		g := c.groupOf(p)
+		g.points = append(g.points, p)
 	}
-	if baseline, measured := t.Result.Summary["baseline_loss"]; measured {
+	if baseline, measured := summary[baselineLoss]; measured {
 		p.baseline = baseline
 	}
-	p.add(o)
-	return nil
+	p.add(t)
 }
 
-// add adds a trial. The same one of another sweep counts once.
-func (p *gridPoint) add(o outcome) {
-	if !slices.ContainsFunc(p.trials, func(other outcome) bool { return other.seed == o.seed }) {
-		p.trials = append(p.trials, o)
-	}
-}
-
-// point returns the grid point of a trial's parameters.
-func (c *Collection) point(parameters sweep.Parameters, set *Set, model string) (*gridPoint, error) {
-	common := c.choice.GroupOf(parameters)
+// groupOf returns the group of a grid point.
+func (c *Collection) groupOf(p *gridPoint) *group {
+	common := c.choice.GroupOf(p.parameters)
 	if _, ok := common["dataset"]; ok {
-		common["dataset"] = set.Name
+		common["dataset"] = p.set.Name
 	}
-	point := parameters.Clone()
-	if !slices.Contains(c.choice.Group, sweep.SeedParameter) {
-		delete(point, sweep.SeedParameter)
-	}
-	groupKey, err := common.Canonical()
-	if err != nil {
-		return nil, err
-	}
-	g := c.groups[string(groupKey)]
+	key, _ := common.Canonical() // stored values have a form
+	g := c.groups[string(key)]
 	if g == nil {
-		g = newGroup(c.choice)
-		c.groups[string(groupKey)] = g
+		g = &group{choice: c.choice}
+		c.groups[string(key)] = g
 	}
-	p, err := g.point(point)
-	if err == nil {
-		p.set, p.model = set, model
-	}
-	return p, err
+	return g
 }
 
-func newGroup(choice sweep.Select) *group {
-	return &group{choice: choice, points: map[string]*gridPoint{}}
-}
-
-// point returns the grid point with some parameters.
-func (g *group) point(parameters sweep.Parameters) (*gridPoint, error) {
-	key, err := parameters.Canonical()
-	if err != nil {
-		return nil, err
-	}
-	p := g.points[string(key)]
-	if p == nil {
-		p = &gridPoint{parameters: parameters, key: sweep.PointKey(members(key))}
-		g.points[string(key)] = p
-		g.order = append(g.order, p)
-	}
-	return p, nil
-}
-
-// members are those of a canonical object, each with a comma after it.
-func members(object []byte) []byte {
-	inner := object[1 : len(object)-1]
-	if len(inner) == 0 {
-		return nil
-	}
-	return append(slices.Clone(inner), ',')
-}
-
-// add takes the facts that a trial's result reports.
-func (s *Set) add(result *sweep.Result) {
+// add takes the facts that a trial reports.
+func (s *Set) add(t *trial, summary map[string]float64) {
 	f := &s.Facts
-	for name, field := range map[string]*int{
-		"train_size": &f.Train, "test_size": &f.Test, "length": &f.Length,
-		"classes": &f.Classes, "depth": &f.Depth, "input_size": &f.InputSize,
-	} {
-		if v, ok := result.Summary[name]; ok {
+	for i, field := range []*int{&f.Train, &f.Test, &f.Length, &f.Classes, &f.Depth, &f.InputSize} {
+		if v, ok := summary[factNames[i]]; ok {
 			*field = int(v)
 		}
 	}
-	_, accuracy := result.Summary["test_accuracy"]
-	_, loss := result.Summary["test_loss"]
-	s.LossOnly = s.LossOnly || !accuracy && !result.Diverged
-	s.NoLoss = s.NoLoss || !loss && !result.Diverged
+	_, accuracy := summary["test_accuracy"]
+	_, loss := summary["test_loss"]
+	s.LossOnly = s.LossOnly || !accuracy && !t.diverged
+	s.NoLoss = s.NoLoss || !loss && !t.diverged
 }
 
 // Figure is what a table prints for a data set and model.
@@ -291,7 +199,7 @@ func (g *group) figure(by Selection) (figure Figure, best *gridPoint) {
 	if by == Single {
 		return g.single()
 	}
-	ranked := g.ranked(g.order)
+	ranked := g.ranked(g.points)
 	if len(ranked) == 0 || by.Ensemble() > 0 && g.vote == nil {
 		return figure, nil
 	}
@@ -323,54 +231,36 @@ func (g *group) figure(by Selection) (figure Figure, best *gridPoint) {
 	return figure, best
 }
 
-// momentsOf are those of a metric.
-func momentsOf(trials []*outcome, metric int) (m statistics.Moments) {
-	for _, o := range trials {
-		m.Add(o.metrics[metric])
-	}
-	return m
-}
-
 // single takes the one best trial.
 func (g *group) single() (figure Figure, best *gridPoint) {
-	var trial *outcome
-	for _, p := range g.order {
-		for i := range p.trials {
-			o := &p.trials[i]
+	var chosen *trial
+	for _, p := range g.points {
+		for _, t := range p.trials {
 			switch {
-			case o.diverged:
+			case t.diverged:
 				continue
-			case trial != nil && o.score == trial.score:
+			case chosen != nil && t.score == chosen.score:
 				figure.Ties++
-				if !p.before(o, best, trial) {
+				if !p.before(t, best, chosen) {
 					continue
 				}
-			case trial != nil && !g.choice.Better(o.score, trial.score):
+			case chosen != nil && !g.choice.Better(t.score, chosen.score):
 				continue
 			default:
 				figure.Ties = 0
 			}
-			best, trial = p, o
+			best, chosen = p, t
 		}
 	}
 	if best == nil {
 		return figure, nil
 	}
 	return Figure{
-		Accuracy: trial.metrics[accuracy], Deviation: math.NaN(), Replicates: 1, Loss: trial.metrics[loss],
-		Count: trial.parameters, Parameters: best.parameters, TestLoss: trial.metrics[testLoss],
+		Accuracy: chosen.metrics[accuracy], Deviation: math.NaN(), Replicates: 1, Loss: chosen.metrics[loss],
+		Count: chosen.parameters, Parameters: best.parameters, TestLoss: chosen.metrics[testLoss],
 		TestLossDeviation: math.NaN(), Ties: figure.Ties,
 	}, best
 }
-
-// before decides between trials that tie: by their points, then by their seeds.
-func (p *gridPoint) before(o *outcome, other *gridPoint, than *outcome) bool {
-	return cmp.Or(cmp.Compare(p.key, other.key), cmp.Compare(len(o.seed), len(than.seed)),
-		strings.Compare(o.seed, than.seed)) < 0
-}
-
-// votes reports whether the point's trials leave class probabilities.
-func (p *gridPoint) votes() bool { return !p.set.LossOnly && p.baseline == 0 }
 
 // Row has the figures of a data set by model. A model without a figure has only diverged trials.
 type Row struct {
@@ -403,7 +293,7 @@ func (c *Collection) Rows(by Selection, wanted func(set string) bool) []*Row {
 		figure, best := g.figure(by)
 		shown := best
 		if best == nil {
-			shown = g.order[0]
+			shown = g.points[0]
 		}
 		if !wanted(shown.set.Name) || by.Ensemble() > 0 && !shown.votes() {
 			continue
@@ -484,10 +374,10 @@ func (c *Collection) Models(rows ...*Row) []string {
 func (c *Collection) Varying() []string {
 	var names []string
 	for _, g := range c.groups {
-		for _, p := range g.order[1:] {
+		for _, p := range g.points[1:] {
 			for name, value := range p.parameters {
 				if name != sweep.SeedParameter && !slices.Contains(c.choice.Group, name) &&
-					!slices.Contains(names, name) && g.order[0].parameters[name] != value {
+					!slices.Contains(names, name) && g.points[0].parameters[name] != value {
 					names = append(names, name)
 				}
 			}

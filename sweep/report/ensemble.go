@@ -59,7 +59,7 @@ func (c *Collection) Vote(by Selection, wanted func(set string) bool,
 	for _, key := range slices.Sorted(maps.Keys(c.groups)) { // the first error is always the same
 		g := c.groups[key]
 		g.vote = nil
-		ranked := g.ranked(g.order)
+		ranked := g.ranked(g.points)
 		if len(ranked) == 0 || !wanted(ranked[0].set.Name) || !ranked[0].votes() {
 			continue
 		}
@@ -124,7 +124,7 @@ type sums struct {
 }
 
 // add adds a trial's vote.
-func (e *ensemble) add(o *outcome, load func(id sweep.TrialID) ([]byte, error)) error {
+func (e *ensemble) add(o *trial, load func(id sweep.TrialID) ([]byte, error)) error {
 	data, err := load(o.id)
 	if errors.Is(err, sweep.ErrNotFound) {
 		return fmt.Errorf("it has no class probabilities: run its sweep file with \"artifacts: [%s]\": %w",
@@ -269,21 +269,4 @@ func (g *group) ranked(points []*gridPoint) []rankedPoint {
 		return cmp.Compare(a.key, b.key)
 	})
 	return list
-}
-
-// replicates are the trials in the order of their arrival.
-func (p *gridPoint) replicates() []*outcome {
-	trials := make([]*outcome, len(p.trials))
-	for i := range p.trials {
-		trials[i] = &p.trials[i]
-	}
-	return trials
-}
-
-// bySeed returns the replicates in the order of seeds: sums must not depend on the order of
-// arrival.
-func (p *gridPoint) bySeed() []*outcome {
-	trials := p.replicates()
-	slices.SortFunc(trials, func(a, b *outcome) int { return cmp.Compare(a.seed, b.seed) })
-	return trials
 }

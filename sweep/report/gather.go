@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // Kind is one of the tables.
@@ -71,31 +72,6 @@ type Artifacts interface {
 		out io.Writer) (*sweep.ArtifactRecord, error)
 }
 
-// filling is a table that is being filled.
-type filling struct {
-	add func(*sweep.TrialRecord) error
-	has func() bool
-	lay func() (*Table, error)
-}
-
-// fill begins to fill the table.
-func (r *Request) fill(choice sweep.Select, description *sweep.Description, artifact func(sweep.TrialID) ([]byte,
-	error)) *filling {
-	if r.Layout != nil {
-		board := NewBoard(r.Layout, choice, description)
-		return &filling{board.Add, func() bool { return board.any }, board.Table}
-	}
-	c := NewCollection(choice, description, r.Names)
-	return &filling{c.Add, func() bool { return r.Kind.Has(c) }, func() (*Table, error) {
-		if r.Selection.Ensemble() > 0 {
-			if err := c.Vote(r.Selection, r.Kind.Holds, artifact); err != nil {
-				return nil, err
-			}
-		}
-		return r.Kind.Lay(c, r.Selection), nil
-	}}
-}
-
 // fits reports whether a sweep may have rows for the table.
 func (r *Request) fits(record *sweep.SweepRecord) bool {
 	if len(r.Sweeps) == 0 && len(r.Named) > 0 && !slices.Contains(r.Named, record.Name) {
@@ -108,33 +84,24 @@ func (r *Request) fits(record *sweep.SweepRecord) bool {
 	return description.Open || description.Parameter("dataset") != nil && description.Parameter("model") != nil
 }
 
-// remarks are what results note of how they came about, with the data sets of which they do.
-type remarks map[string]map[string]bool
-
-// add adds what a trial's result notes.
-func (r remarks) add(t *sweep.TrialRecord) {
-	if t.Result == nil || t.Result.Error == "" {
-		return
+// remarks notes in a table what the results of sweeps note of how they came about, with the data sets of which they do.
+func (r *Request) remarks(ctx context.Context, results sweep.Reader, sweeps []string, table *Table) error {
+	sets := map[string]map[string]bool{}
+	query := sweep.TrialQuery{Sweeps: sweeps, States: []sweep.State{sweep.Completed},
+		Where: []sweep.TrialCondition{{Name: sweep.FieldKind.Of("error"), Operator: "!=", Value: ""}}}
+	err := results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
+		if set, _ := t.Parameters["dataset"].(string); r.Kind == nil || r.Kind.Holds(set) {
+			if sets[t.Result.Error] == nil {
+				sets[t.Result.Error] = map[string]bool{}
+			}
+			sets[t.Result.Error][set] = true
+		}
+		return nil
+	})
+	for _, text := range slices.Sorted(maps.Keys(sets)) {
+		table.note("%s", strings.TrimPrefix(list(slices.Sorted(maps.Keys(sets[text])))+": "+text+".", ": "))
 	}
-	if r[t.Result.Error] == nil {
-		r[t.Result.Error] = map[string]bool{}
-	}
-	set, _ := t.Parameters["dataset"].(string)
-	r[t.Result.Error][set] = true
-}
-
-// note appends them to a table's notes.
-func (r remarks) note(t *Table) {
-	for _, text := range slices.Sorted(maps.Keys(r)) {
-		sets := list(slices.Sorted(maps.Keys(r[text])))
-		t.note("%s", strings.TrimPrefix(sets+": "+text+".", ": "))
-	}
-}
-
-// holds reports whether a trial may have a row in the table.
-func (r *Request) holds(t *sweep.TrialRecord) bool {
-	set, _ := t.Parameters["dataset"].(string)
-	return r.Kind == nil || r.Kind.Holds(set)
+	return err
 }
 
 // Gather collects the sweeps' completed trials and lays out the table, nil if it has no row. used
@@ -152,63 +119,79 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 			references = append(references, records[i].ID)
 		}
 	}
-	artifact := func(id sweep.TrialID) ([]byte, error) {
-		var b bounded
-		_, err := artifacts.Artifact(ctx, id, ProbabilitiesArtifact, 0, &b)
-		return b.Bytes(), err
-	}
-	var rows *filling
-	var choice sweep.Select
-	forms, said := map[string]bool{}, remarks{}
-	for _, reference := range references {
-		record, err := results.Sweep(ctx, reference) // with its submission
+	var records []*sweep.SweepRecord
+	for i := 0; i < len(references) && table == nil; i++ {
+		record, err := results.Sweep(ctx, references[i]) // with its submission
 		if err != nil {
 			return nil, nil, err
 		}
 		if !r.fits(record) {
 			continue // nothing for the table
 		}
-		submission := &record.Grids[0].Submission
-		own := submission.Spec.Select.Filled(&submission.Description)
-		switch {
-		case rows == nil || !together:
-			rows, choice, used = r.fill(own, &submission.Description, artifact), own, nil
-			clear(forms)
-			clear(said)
-		case !reflect.DeepEqual(own, choice):
-			return nil, nil, &IncomparableError{record.ID, own, choice}
+		if own := choiceOf(record); together && records != nil && !reflect.DeepEqual(own, choiceOf(records[0])) {
+			return nil, nil, &IncomparableError{record.ID, own, choiceOf(records[0])}
 		}
+		if records = append(records, record); !together {
+			records = records[len(records)-1:]
+			if table, err = r.table(ctx, results, artifacts, records); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if together && records != nil {
+		table, err = r.table(ctx, results, artifacts, records)
+	}
+	if table == nil || err != nil {
+		return nil, nil, err
+	}
+	forms := map[string]bool{}
+	for _, record := range records {
 		used = append(used, record.ID)
 		forms[r.Forms[record.Name]] = true
-		query := sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}
-		err = results.Trials(ctx, query, func(t *sweep.TrialRecord) error {
-			if r.holds(t) {
-				said.add(t)
-			}
-			return rows.add(t)
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		if !together && rows.has() {
-			break
-		}
-	}
-	if rows == nil || !rows.has() {
-		return nil, nil, nil
-	}
-	if table, err = rows.lay(); err != nil {
-		return nil, nil, err
 	}
 	delete(forms, "")
 	for _, what := range slices.Sorted(maps.Keys(forms)) {
 		table.Notes = slices.Insert(table.Notes, 0, Note{Text: what})
 	}
-	said.note(table)
+	if err := r.remarks(ctx, results, used, table); err != nil {
+		return nil, nil, err
+	}
 	for _, text := range r.Notes {
 		table.note("%s", strings.TrimSpace(text))
 	}
 	return table, used, nil
+}
+
+// choiceOf is how the trials of a sweep are compared.
+func choiceOf(record *sweep.SweepRecord) sweep.Select {
+	submission := &record.Grids[0].Submission
+	return submission.Spec.Select.Filled(&submission.Description)
+}
+
+// table lays out the table of sweeps that fit together, without notes, nil if it has no row.
+func (r *Request) table(ctx context.Context, results sweep.Reader, artifacts Artifacts,
+	records []*sweep.SweepRecord) (*Table, error) {
+	f, err := frame.Read(ctx, results, records, sweep.TrialQuery{States: []sweep.State{sweep.Completed}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	choice, description := choiceOf(records[0]), &records[0].Grids[0].Submission.Description
+	if r.Layout != nil {
+		return r.Layout.Table(ctx, f, choice, description)
+	}
+	c, err := NewCollection(ctx, f, choice, description, r.Names)
+	if err == nil && r.Kind.Has(c) && r.Selection.Ensemble() > 0 {
+		err = c.Vote(r.Selection, r.Kind.Holds, func(id sweep.TrialID) ([]byte, error) {
+			var b bounded
+			_, err := artifacts.Artifact(ctx, id, ProbabilitiesArtifact, 0, &b)
+			return b.Bytes(), err
+		})
+	}
+	if err != nil || !r.Kind.Has(c) {
+		return nil, err
+	}
+	return r.Kind.Lay(c, r.Selection), nil
 }
 
 // longestVotes bounds the class probabilities of a trial, in bytes: ten thousand rows

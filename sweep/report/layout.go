@@ -2,12 +2,14 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 	"sweep/sweep/statistics"
 )
 
@@ -77,64 +79,55 @@ func (m *measure) row(row, column, published string) ([]any, error) {
 		string(point)}, err
 }
 
-// Board gathers the trials of a Layout. Its size grows with grid points, not with trials.
-type Board struct {
-	layout      *Layout
-	choice      sweep.Select
-	description *sweep.Description
+// board has the trials of a Layout.
+type board struct {
+	layout *Layout
+	reading
 	// cells are those of rows by column.
-	cells   [][]*group
-	metrics []string
-	any     bool
+	cells [][]*group
+	any   bool
 }
 
-// NewBoard returns an empty board for trials that are compared by choice.
-func NewBoard(layout *Layout, choice sweep.Select, description *sweep.Description) *Board {
-	b := &Board{layout: layout, choice: choice, description: description}
-	for range layout.Rows {
-		cells := make([]*group, len(layout.Columns))
+// Table lays out the completed trials of a frame, which are compared by choice, nil if none belongs in the table.
+func (l *Layout) Table(ctx context.Context, f *frame.Frame, choice sweep.Select,
+	description *sweep.Description) (*Table, error) {
+	b := &board{layout: l, reading: reading{choice: choice, description: description}}
+	for range l.Rows {
+		cells := make([]*group, len(l.Columns))
 		for i := range cells {
-			cells[i] = newGroup(choice)
+			cells[i] = &group{choice: choice}
 		}
 		b.cells = append(b.cells, cells)
 	}
-	for i := range layout.Columns {
-		if name := layout.Columns[i].Metric; name != "" && !slices.Contains(b.metrics, name) {
+	for i := range l.Columns {
+		if name := l.Columns[i].Metric; name != "" && !slices.Contains(b.metrics, name) {
 			b.metrics = append(b.metrics, name)
 		}
 	}
-	return b
+	if err := b.read(ctx, f, b.add); err != nil || !b.any {
+		return nil, err
+	}
+	return b.table()
 }
 
-// Add adds a trial to the cells that it matches, unless it is not completed.
-func (b *Board) Add(t *sweep.TrialRecord) error {
-	if t.State != sweep.Completed || t.Result == nil {
-		return nil
-	}
-	o, compared := outcomeOf(t, b.choice, b.description, b.metrics)
+// add adds a trial to the cells that its grid point matches.
+func (b *board) add(p *gridPoint, t *trial, compared bool, _ map[string]float64) {
 	if !compared {
-		return nil
+		return
 	}
-	parameters := t.Parameters.Clone()
-	delete(parameters, sweep.SeedParameter)
 	for i := range b.layout.Rows {
-		if !matches(t.Parameters, b.layout.Rows[i].Where) {
+		if p.trials != nil || !matches(p.parameters, b.layout.Rows[i].Where) {
 			continue
 		}
 		for j := range b.layout.Columns {
 			column := &b.layout.Columns[j]
-			if !column.measured() || !matches(t.Parameters, column.Where) {
-				continue
+			if column.measured() && matches(p.parameters, column.Where) {
+				b.cells[i][j].points = append(b.cells[i][j].points, p)
+				b.any = true
 			}
-			p, err := b.cells[i][j].point(parameters)
-			if err != nil {
-				return fmt.Errorf("trial %s: %w", t.TrialID, err)
-			}
-			p.add(o)
-			b.any = true
 		}
 	}
-	return nil
+	p.add(t)
 }
 
 // matches reports whether parameters have some values.
@@ -152,11 +145,8 @@ func matches(parameters sweep.Parameters, where map[string]any) bool {
 	return true
 }
 
-// Table lays out the table, nil if no trial belongs in it.
-func (b *Board) Table() (*Table, error) {
-	if !b.any {
-		return nil, nil
-	}
+// table lays out the table.
+func (b *board) table() (*Table, error) {
 	t := &Table{Title: b.layout.Title, Rules: map[int]bool{}, Data: &Data{Columns: dataColumns},
 		Columns: []Column{{Name: cmp.Or(b.layout.Label, "model")}}}
 	published := make([]bool, len(b.layout.Columns))
@@ -224,13 +214,13 @@ type cellResult struct {
 }
 
 // result is the measured cell of a row and column.
-func (b *Board) result(i, j int) cellResult {
+func (b *board) result(i, j int) cellResult {
 	c := &b.layout.Columns[j]
 	cell := b.cells[i][j]
 	if c.Largest != "" {
 		return b.largest(c, cell)
 	}
-	ranked := cell.ranked(cell.order)
+	ranked := cell.ranked(cell.points)
 	if !c.measured() || len(ranked) == 0 {
 		return cellResult{compared: math.NaN()}
 	}
@@ -278,18 +268,18 @@ func (p *gridPoint) measure() measure {
 func (p *gridPoint) count() int64 { return p.trials[len(p.trials)-1].parameters }
 
 // moments are those of a metric over a point's replicates.
-func (b *Board) moments(p *gridPoint, metric string) statistics.Moments {
-	return momentsOf(p.replicates(), slices.Index(b.metrics, metric))
+func (b *board) moments(p *gridPoint, metric string) statistics.Moments {
+	return momentsOf(p.trials, slices.Index(b.metrics, metric))
 }
 
 // largest is the cell of a column with Largest.
-func (b *Board) largest(c *LayoutColumn, cell *group) cellResult {
+func (b *board) largest(c *LayoutColumn, cell *group) cellResult {
 	r := cellResult{compared: math.NaN()}
-	if len(cell.order) > 0 {
+	if len(cell.points) > 0 {
 		r.Text = "none"
 	}
 	byValue := map[float64][]*gridPoint{}
-	for _, p := range cell.order {
+	for _, p := range cell.points {
 		if value, is := sweep.Number(p.parameters[c.Largest]); is {
 			byValue[value] = append(byValue[value], p)
 		}
@@ -305,7 +295,7 @@ func (b *Board) largest(c *LayoutColumn, cell *group) cellResult {
 }
 
 // embolden marks the best cell of each column of a metric with a goal.
-func (b *Board) embolden(shown [][]cellResult) {
+func (b *board) embolden(shown [][]cellResult) {
 	for j := range b.layout.Columns {
 		c := &b.layout.Columns[j]
 		m := b.description.Metric(c.Metric)

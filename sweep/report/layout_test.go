@@ -2,10 +2,12 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/frame"
 )
 
 // layoutTrial is a trial with an accuracy and a validation loss.
@@ -16,6 +18,24 @@ func layoutTrial(model string, length int64, lr float64, seed int64, loss, accur
 		Result: &sweep.Result{State: sweep.Completed, Summary: map[string]float64{sweep.ParameterCountMetric: 7,
 			"validation_loss": loss, "test_accuracy": accuracy, "test_loss": loss}},
 	}
+}
+
+// listed are the trials of a sweep.
+type listed struct {
+	sweep.Reader
+	trials []*sweep.TrialRecord
+}
+
+// Trials implements sweep.Reader.
+func (l listed) Trials(_ context.Context, _ sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
+	for i, record := range l.trials {
+		one := *record
+		one.TrialID = sweep.TrialID{Sweep: "s", Index: int64(i)}
+		if err := yield(&one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A cell has the best grid point among the trials of its row and column: mean and deviation over replicates, its
@@ -38,30 +58,32 @@ func TestLayout(t *testing.T) {
 		{Name: "test_accuracy", Goal: sweep.Maximize, Diverged: new(0.0)},
 		{Name: "validation_loss", Goal: sweep.Minimize, Diverged: new(20.0)},
 	}}
-	b := NewBoard(layout, sweep.Select{By: "validation_loss", Goal: sweep.Minimize}, description)
-	if table, err := b.Table(); table != nil || err != nil {
-		t.Errorf("a table of nothing: %v, %v", table, err)
+	lay := func(trials ...*sweep.TrialRecord) *Table {
+		f, err := frame.Read(t.Context(), listed{trials: trials}, []*sweep.SweepRecord{{ID: "s"}}, sweep.TrialQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }() // its files have no names
+		table, err := layout.Table(t.Context(), f, sweep.Select{By: "validation_loss", Goal: sweep.Minimize}, description)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	if table := lay(); table != nil {
+		t.Errorf("a table of nothing: %v", table)
 	}
 	lost := layoutTrial("b", 5, .1, 2, 0, 0)
 	lost.Result.Diverged, lost.Result.Summary = true, nil
 	failed := layoutTrial("a", 5, .3, 1, 0, 1)
 	failed.State = sweep.Failed
-	for _, r := range []*sweep.TrialRecord{
+	table := lay(
 		layoutTrial("a", 5, .1, 1, .2, .5), layoutTrial("a", 5, .1, 2, .4, .7), // the best of those with both seeds
 		layoutTrial("a", 5, .1, 2, .1, .1), // the same trial of another sweep
 		layoutTrial("a", 5, .2, 1, .5, .9), layoutTrial("a", 5, .2, 2, .5, .9),
 		layoutTrial("a", 9, .4, 1, .1, .9), // unfinished at its length
 		layoutTrial("b", 5, .1, 1, .3, .8), lost, layoutTrial("c", 5, .1, 1, 9, .6), layoutTrial("c", 5, .1, 2, 9, .8),
-		failed, layoutTrial("other", 5, .1, 1, 0, 1),
-	} {
-		if err := b.Add(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	table, err := b.Table()
-	if err != nil {
-		t.Fatal(err)
-	}
+		failed, layoutTrial("other", 5, .1, 1, 0, 1))
 	var text, lines bytes.Buffer
 	if err := table.Write(&text, "text", false); err != nil {
 		t.Fatal(err)
