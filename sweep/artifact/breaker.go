@@ -15,6 +15,8 @@ type breaker struct {
 	// problem is why the last attempt failed, nil while the store works; since is when that began.
 	problem error
 	since   time.Time
+	// only is the one location whose attempts have failed since then; empty if there are several.
+	only string
 	// probing is set during an attempt that was let through though the store fails; the next one is at next.
 	probing bool
 	next    time.Time
@@ -25,8 +27,9 @@ type breaker struct {
 	changed chan struct{}
 }
 
-// enter waits until an attempt may be made, and reports whether it is a probe.
-func (b *breaker) enter(ctx context.Context) (probe bool, err error) {
+// enter waits until an attempt at a location may be made, and reports whether it is a probe. While only one other
+// location fails, that one may be at fault and not the store: nobody else waits for it.
+func (b *breaker) enter(ctx context.Context, location string) (probe bool, err error) {
 	for {
 		b.mu.Lock()
 		if b.problem == nil {
@@ -34,7 +37,7 @@ func (b *breaker) enter(ctx context.Context) (probe bool, err error) {
 			return false, ctx.Err()
 		}
 		wait := time.Until(b.next)
-		if wait <= 0 && !b.probing && ctx.Err() == nil {
+		if (wait <= 0 || b.only != "" && b.only != location) && !b.probing && ctx.Err() == nil {
 			b.probing = true
 			b.mu.Unlock()
 			return true, nil
@@ -63,13 +66,13 @@ func (b *breaker) leave(probe bool) {
 	}
 }
 
-// failed notes that the store failed, and reports whether it worked before.
-func (b *breaker) failed(probe bool, problem error) (first bool) {
+// failed notes that the store failed at a location, and reports whether it worked before.
+func (b *breaker) failed(probe bool, location string, problem error) (first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	if first = b.problem == nil; first {
-		b.since, b.pause = now, b.firstPause
+		b.since, b.pause, b.only = now, b.firstPause, location
 		b.next = now.Add(b.pause)
 	} else if probe {
 		b.pause = min(2*b.pause, b.lastPause)
@@ -77,6 +80,9 @@ func (b *breaker) failed(probe bool, problem error) (first bool) {
 	}
 	if probe {
 		b.probing = false
+	}
+	if b.only != location {
+		b.only = ""
 	}
 	b.problem = problem
 	b.tell()

@@ -88,7 +88,7 @@ func (s *Store) Stored() time.Time { return s.breaker.last() }
 func (s *Store) Put(ctx context.Context, location string, content io.ReaderAt, size int64) error {
 	var first time.Time
 	for pause := s.firstPause; ; pause = min(2*pause, s.lastPause) {
-		probe, err := s.breaker.enter(ctx)
+		probe, err := s.breaker.enter(ctx, location)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (s *Store) Put(ctx context.Context, location string, content io.ReaderAt, s
 		if first.IsZero() {
 			first = time.Now()
 		}
-		if s.breaker.failed(probe, err) {
+		if s.breaker.failed(probe, location, err) {
 			s.log.Warn("artifact not stored yet; trying again", "location", location, "bytes", size, "error", err)
 		}
 		if time.Since(first) > s.patience && s.breaker.last().After(first) {
