@@ -89,7 +89,7 @@ func (g *GatedSpectral[F]) Init(ctx context.Context, source *random.Source) erro
 		return err
 	}
 	g.initProjection(&g.input, source)
-	if err := g.initGates(ctx, &g.gate, weight.StartGaussian, source); err != nil {
+	if err := g.initGates(ctx, weight.StartGaussian, 1, source, &g.gate); err != nil {
 		return err
 	}
 	for i := range g.gate.b.Value {

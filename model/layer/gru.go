@@ -27,7 +27,8 @@ type GRU[F kernel.Float] struct {
 type GRUOptions struct {
 	CellOptions
 	Size  int          // n
-	Start weight.Start // of each gate's W; "" is Gaussian
+	Start weight.Start // of the gates' W; "" is Gaussian
+	Scale float64      // of that start; 0 is 1
 }
 
 // NewGRU declares the tensors "U_zr" [n_i × 2n], "W_zr" [n × 2n] and "b_zr"
@@ -46,13 +47,11 @@ func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options 
 	return g, nil
 }
 
-// Init draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
-// N(0, s²/n_i), and sets the rest to 0.
+// Init draws each gate's W from N(0, 1/n), or makes it orthogonal, or all of them
+// together, and U from N(0, s²/n_i), and sets the rest to 0.
 func (g *GRU[F]) Init(ctx context.Context, source *random.Source) error {
-	for _, p := range []*gates[F]{&g.gate, &g.candidate} {
-		if err := g.initGates(ctx, p, g.options.Start, source); err != nil {
-			return err
-		}
+	if err := g.initGates(ctx, g.options.Start, g.options.Scale, source, &g.gate, &g.candidate); err != nil {
+		return err
 	}
 	g.clearInitial()
 	return nil

@@ -27,7 +27,8 @@ type LSTM[F kernel.Float] struct {
 type LSTMOptions struct {
 	CellOptions
 	Size       int          // n
-	Start      weight.Start // of each gate's W; "" is Gaussian, of a [MatrixLSTM] the matrices' usual one
+	Start      weight.Start // of the gates' W; "" is Gaussian, of a [MatrixLSTM] the matrices' usual one
+	Scale      float64      // of that start; 0 is 1. A [MatrixLSTM] has none.
 	ForgetBias float64      // the start of the forget bias, usually 1
 }
 
@@ -45,10 +46,10 @@ func NewLSTM[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options
 	return l, nil
 }
 
-// Init draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
-// N(0, s²/n_i), sets the forget bias and the rest to 0.
+// Init draws each gate's W from N(0, 1/n), or makes it orthogonal, or all of them
+// together, and U from N(0, s²/n_i), sets the forget bias and the rest to 0.
 func (l *LSTM[F]) Init(ctx context.Context, source *random.Source) error {
-	if err := l.initGates(ctx, &l.gates, l.options.Start, source); err != nil {
+	if err := l.initGates(ctx, l.options.Start, l.options.Scale, source, &l.gates); err != nil {
 		return err
 	}
 	l.startForget()

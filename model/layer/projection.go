@@ -104,13 +104,49 @@ func (r *recurrent[F]) declareStackedGates(arena *weight.Arena[F], matrices stac
 		right: &operator.right, left: &operator.left}
 }
 
-// initGates draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from N(0, s²/n_i),
-// and sets b to 0.
-func (r *recurrent[F]) initGates(ctx context.Context, g *gates[F], start weight.Start, source *random.Source) error {
-	if err := startGates(ctx, r.set, g.w, start, source); err != nil {
+// initGates starts the W of gates, times scale unless that is 0, draws U from N(0, s²/n_i), and sets b to 0.
+func (r *recurrent[F]) initGates(ctx context.Context, start weight.Start, scale float64, source *random.Source,
+	all ...*gates[F]) error {
+	if start == weight.StartKeras {
+		if err := startTogether(ctx, r.set, all, source); err != nil {
+			return err
+		}
+	}
+	for _, g := range all {
+		if start != weight.StartKeras {
+			if err := startGates(ctx, r.set, g.w, start, source); err != nil {
+				return err
+			}
+		}
+		if scale != 0 && scale != 1 {
+			for i := range g.w.Value {
+				g.w.Value[i] *= F(scale)
+			}
+		}
+		r.initProjection(&g.projection, source)
+	}
+	return nil
+}
+
+// startTogether sets the W of all gates to the parts of one matrix whose rows are orthonormal.
+func startTogether[F kernel.Float](ctx context.Context, set *kernel.Set[F], all []*gates[F],
+	source *random.Source) error {
+	n, width := all[0].w.Rows, 0
+	for _, g := range all {
+		width += g.w.Cols
+	}
+	joint := kernel.NewMatrix[F](n, width)
+	if err := weight.SetOrthogonal(ctx, set, joint, source); err != nil {
 		return err
 	}
-	r.initProjection(&g.projection, source)
+	first := 0
+	for _, g := range all {
+		part := g.w.Matrix()
+		for i := range n {
+			copy(part.Row(i), joint.Row(i)[first:])
+		}
+		first += g.w.Cols
+	}
 	return nil
 }
 
@@ -159,7 +195,7 @@ func (p *gatesPass[F]) accumulate(c chunk[F], h, deltas kernel.Matrix[F], more b
 	p.projectionPass.accumulate(c, deltas, more)
 }
 
-var gatedStarts = []weight.Start{weight.StartGaussian, weight.StartOrthogonal}
+var gatedStarts = []weight.Start{weight.StartGaussian, weight.StartOrthogonal, weight.StartKeras}
 
 // startGates sets each n × n block of w, [n × kn], to the named start.
 func startGates[F kernel.Float](ctx context.Context, set *kernel.Set[F], w *weight.View[F], start weight.Start,

@@ -25,7 +25,7 @@ var factorizedRNN = System{
 }
 
 var factorRate = sweep.ParameterSchema{
-	Name: "factor_rate", Type: sweep.NumberType, Default: int64(100), Minimum: new(0.0), Maximum: new(1e6),
+	Name: "factor_rate", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), Maximum: new(1e6),
 	Doc: "learning rate of the matrices that move by Cayley steps (U and V, or a unitary W) as a factor of lr: their " +
 		"steps are plain gradient descent's, which wants larger ones than adam; 0 leaves them at their start",
 }

@@ -25,9 +25,15 @@ var (
 	}
 	start = sweep.ParameterSchema{
 		Name: "start", Type: sweep.StringType, Default: defaultStart,
-		Enum: []any{defaultStart, "near-identity", "identity", "orthogonal"},
+		Neutral: defaultStart, NeutralWhen: sweep.Match{"model": {"lstm", "gru"}},
+		Enum: []any{defaultStart, "near-identity", "identity", "orthogonal", "keras"},
 		Doc: "start of the transition matrix: random, as each system does; near-identity of reflectors; identity or " +
-			"orthogonal of a dense one",
+			"orthogonal of a dense one, of each gate's in lstm and gru; keras makes the rows of all gates' matrices " +
+			"beside each other orthonormal, as Keras does",
+	}
+	recurrentScale = sweep.ParameterSchema{
+		Name: "recurrent_scale", Type: sweep.NumberType, Default: int64(1), Neutral: int64(1), Minimum: new(0.0),
+		Doc: "factor of the start of the gates' transition matrices",
 	}
 )
 
