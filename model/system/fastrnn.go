@@ -12,7 +12,7 @@ var fastRNN = System{
 	Source:     "Kusupati et al. 2019; SGORNN paper, eq. 1",
 	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start, &parseval, &alphaStart, &betaStart},
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
-	Starts:     []string{"identity", "orthogonal"},
+	Starts:     []string{"identity", "orthogonal", "keras"},
 	layers:     func(o *Options) []layer.Spec { return scalarGated(o, o.denseTransition(), false) },
 }
 

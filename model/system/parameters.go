@@ -28,8 +28,8 @@ var (
 		Neutral: defaultStart, NeutralWhen: sweep.Match{"model": {"lstm", "gru"}},
 		Enum: []any{defaultStart, "near-identity", "identity", "orthogonal", "keras"},
 		Doc: "start of the transition matrix: random, as each system does; near-identity of reflectors; identity or " +
-			"orthogonal of a dense one, of each gate's in lstm and gru; keras makes the rows of all gates' matrices " +
-			"beside each other orthonormal, as Keras does",
+			"orthogonal of a dense one, of each gate's in lstm and gru; keras is orthogonal, too, of all gates' " +
+			"matrices beside each other",
 	}
 	recurrentScale = sweep.ParameterSchema{
 		Name: "recurrent_scale", Type: sweep.NumberType, Default: int64(1), Neutral: int64(1), Minimum: new(0.0),

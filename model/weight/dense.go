@@ -15,7 +15,7 @@ type Dense[F kernel.Float] struct {
 	w   *View[F]
 }
 
-var denseStarts = []Start{StartGaussian, StartIdentity, StartOrthogonal}
+var denseStarts = []Start{StartGaussian, StartIdentity, StartOrthogonal, StartKeras}
 
 // NewDense declares the tensor of that name, [rows × cols], in the arena.
 func NewDense[F kernel.Float](set *kernel.Set[F], arena *Arena[F], name string, rows, cols int) (*Dense[F], error) {
@@ -28,7 +28,7 @@ func NewDense[F kernel.Float](set *kernel.Set[F], arena *Arena[F], name string, 
 // Shape returns the numbers of rows and columns.
 func (d *Dense[F]) Shape() (rows, cols int) { return d.w.Rows, d.w.Cols }
 
-// Init sets W to [StartGaussian], [StartIdentity] or [StartOrthogonal].
+// Init sets W to [StartGaussian], [StartIdentity] or [StartOrthogonal], which is [StartKeras] too.
 func (d *Dense[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	start, err := startOf(start, denseStarts)
 	if err != nil {
@@ -39,7 +39,7 @@ func (d *Dense[F]) Init(ctx context.Context, start Start, source *random.Source)
 		return SetGaussian(ctx, d.w.Value, 1/math.Sqrt(float64(d.w.Cols)), source)
 	case StartIdentity:
 		identity(d.w.Matrix())
-	case StartOrthogonal:
+	case StartOrthogonal, StartKeras:
 		return SetOrthogonal(ctx, d.set, d.w.Matrix(), source)
 	}
 	return nil

@@ -76,8 +76,8 @@ const (
 	// starts as the identity (or, with an odd one left over, as one
 	// reflection) and yet every reflector can move.
 	StartNearIdentity Start = "near-identity"
-	// StartKeras makes the rows of all gates' matrices beside each other, [n × kn], orthonormal, as Keras'
-	// recurrent layers do. Only cells with gates know it.
+	// StartKeras is that of Keras' recurrent layers: the rows of all gates' matrices beside each other, [n × kn],
+	// are orthonormal; without gates it is StartOrthogonal.
 	StartKeras Start = "keras"
 )
 
