@@ -189,7 +189,7 @@ func lockFolder(path string) (*os.File, error) {
 // links is how many names a file has.
 func links(info os.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(stat.Nlink) // of another type on other systems
+		return uint64(stat.Nlink) //nolint:unconvert // of another type on other systems
 	}
 	return 0
 }
