@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Artifact is a file that an execution leaves besides its result, in the artifact store.
@@ -123,11 +124,11 @@ const (
 	DefaultArtifactsSize = 4 << 30
 )
 
-var artifactName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var artifactName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 
 // CheckArtifactName returns an error unless the name is good, also as a file's.
 func CheckArtifactName(name string) error {
-	if len(name) > LongestArtifactName || !artifactName.MatchString(name) {
+	if len(name) > LongestArtifactName || !artifactName().MatchString(name) {
 		return fmt.Errorf("artifact %.40q: a name has letters, digits and . _ - behind a letter or digit, %d at most",
 			name, LongestArtifactName)
 	}
@@ -137,10 +138,10 @@ func CheckArtifactName(name string) error {
 // IsMedia reports whether an artifact is one of a trial's media.
 func IsMedia(name string) bool { return strings.HasPrefix(name, MediaPrefix) }
 
-var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var digestForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
 // IsDigest reports whether a text is a hexadecimal SHA-256.
-func IsDigest(text string) bool { return digestForm.MatchString(text) }
+func IsDigest(text string) bool { return digestForm().MatchString(text) }
 
 // ArtifactLocation is the place of an artifact in the artifact store: executions that leave the
 // same bytes share one, others do not.

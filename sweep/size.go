@@ -6,15 +6,16 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // sizeForm is a number of bytes with a unit: 8GiB, 1.5 GB, 512M, 4096.
-var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([KMGTP]?)(i?)B?$`)
+var sizeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([KMGTP]?)(i?)B?$`) })
 
 // ParseSize reads a number of bytes: 8GiB, 512MiB, 1.5GB, 4096. K, M, G, T and P
 // count in 1024s with an i behind them and in 1000s without.
 func ParseSize(text string) (int64, error) {
-	parts := sizeForm.FindStringSubmatch(strings.TrimSpace(text))
+	parts := sizeForm().FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil || parts[2] == "" && parts[3] != "" {
 		return 0, fmt.Errorf("%q is no size: expected a number of bytes with its unit, as in 8GiB, 512MiB or 1.5GB",
 			text)

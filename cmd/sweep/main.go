@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -67,12 +68,12 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	return exitCode(err)
 }
 
-var negative = regexp.MustCompile(`^-[0-9]+$`)
+var negative = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-[0-9]+$`) })
 
 // negativeLast puts a negative priority behind the flags and "--": it would be taken for a flag.
 func negativeLast(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
-	i := slices.IndexFunc(args, negative.MatchString)
+	i := slices.IndexFunc(args, negative().MatchString)
 	if err != nil || cmd.Name() != "priority" || i < 0 || slices.Contains(args, "--") {
 		return args
 	}

@@ -41,11 +41,11 @@ type Tokens struct {
 // OpenTokens returns the tokens of a file, which need not exist yet.
 func OpenTokens(path string) *Tokens { return &Tokens{path: path} }
 
-var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var tokenName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
 // Create makes a token and returns its secret.
 func (t *Tokens) Create(name string, readOnly bool, lasting time.Duration) (secret string, err error) {
-	if !tokenName.MatchString(name) {
+	if !tokenName().MatchString(name) {
 		return "", fmt.Errorf("token %.70q: a name has up to 64 letters, digits and . _ - behind a letter or digit",
 			name)
 	}

@@ -11,20 +11,25 @@ import (
 	"math/bits"
 	"regexp"
 	"slices"
+	"sync"
 
 	"golang.org/x/image/font/sfnt"
 )
 
 var (
-	fontFace  = regexp.MustCompile(`font-weight:([a-z0-9]+);[^}]*?base64,([A-Za-z0-9+/=]+)`)
-	textStyle = regexp.MustCompile(`(?s)<text[^>]*font-weight:([a-z0-9]+)[^>]*>([^<]*)</text>`)
+	fontFace = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`font-weight:([a-z0-9]+);[^}]*?base64,([A-Za-z0-9+/=]+)`)
+	})
+	textStyle = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)<text[^>]*font-weight:([a-z0-9]+)[^>]*>([^<]*)</text>`)
+	})
 )
 
 // embedSubsets makes the fonts that a picture carries small: of each only the
 // glyphs stay that the picture's texts have, a few kilobytes of half a megabyte.
 func embedSubsets(svg []byte) ([]byte, error) {
 	used := map[string]map[rune]bool{}
-	for _, match := range textStyle.FindAllSubmatch(svg, -1) {
+	for _, match := range textStyle().FindAllSubmatch(svg, -1) {
 		weight := string(match[1])
 		if used[weight] == nil {
 			used[weight] = map[rune]bool{}
@@ -35,7 +40,7 @@ func embedSubsets(svg []byte) ([]byte, error) {
 	}
 	var small bytes.Buffer
 	end := 0
-	for _, at := range fontFace.FindAllSubmatchIndex(svg, -1) {
+	for _, at := range fontFace().FindAllSubmatchIndex(svg, -1) {
 		data, err := base64.StdEncoding.DecodeString(string(svg[at[4]:at[5]]))
 		if err != nil {
 			return nil, fmt.Errorf("embedded font: %w", err)

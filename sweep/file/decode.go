@@ -307,7 +307,7 @@ func (d *decoder) section(key string) ([]entry, bool) {
 
 // token is the form of the names of pools, which are parts of subjects, and of trainers, which
 // are parts of paths.
-var token = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+var token = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`) })
 
 // label is the form of the names of sweeps: one line. Bounding it to 200 characters in the
 // pattern would slow down every start of the program.
@@ -322,7 +322,7 @@ func isLabel(text string) bool {
 func (d *decoder) plainToken(key string, target *string) {
 	if n, ok := d.given(key); ok {
 		text, ok := d.text(n, key)
-		if ok && !token.MatchString(text) {
+		if ok && !token().MatchString(text) {
 			d.fail(at(n), key, "must be letters, digits, - and _, at most 63, not %s", shorten(text))
 		}
 		*target = text

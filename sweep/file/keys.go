@@ -29,7 +29,7 @@ func topFields(spec *sweep.Spec, names nameSchemas) []field {
 			"used up, the sweep is paused, and sweep budget raises it."), object{"minProperties": 1}),
 			(*decoder).decodeBudget},
 		{"requires", documented(object{
-			"type": "object", "propertyNames": object{"type": "string", "pattern": token.String()},
+			"type": "object", "propertyNames": object{"type": "string", "pattern": token().String()},
 			"properties": object{
 				memoryKey: textSchema("The memory that a trial needs, as in 8GiB; without it the trainer's estimate."),
 			},

@@ -25,7 +25,7 @@ func (d *decoder) decodeRequires(e entry, path string) {
 		text, ok := d.text(e.value, path)
 		switch {
 		case !ok:
-		case !token.MatchString(e.key):
+		case !token().MatchString(e.key):
 			d.fail(e.where, clip(path), "a label's name must be letters, digits, - and _, at most 63")
 		case !isLabel(text):
 			d.fail(at(e.value), path, "must be one line of at most 200 characters")

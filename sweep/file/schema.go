@@ -181,7 +181,7 @@ func textSchema(doc string) object { return object{"type": "string", "descriptio
 
 // tokenSchema describes a name of the form of a token.
 func tokenSchema(otherwise, doc string) object {
-	return documented(object{"type": "string", "pattern": token.String(), "default": otherwise}, doc)
+	return documented(object{"type": "string", "pattern": token().String(), "default": otherwise}, doc)
 }
 
 func oneOrMore(item object) object {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -17,8 +18,8 @@ var macros = []string{
 }
 
 var (
-	macro  = regexp.MustCompile(`\$\{([^{}]*)\}`)
-	envvar = regexp.MustCompile(`^envvar:[A-Za-z_][A-Za-z0-9_]*$`)
+	macro  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([^{}]*)\}`) })
+	envvar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^envvar:[A-Za-z_][A-Za-z0-9_]*$`) })
 )
 
 // decodeTrainer finds the trainer: without a name, the one that runs the file's program.
@@ -137,10 +138,10 @@ func (d *decoder) decodeCommand(n *yaml.Node) []string {
 }
 
 func (d *decoder) checkMacros(word string, n *yaml.Node, shell bool) {
-	for _, found := range macro.FindAllStringSubmatch(word, -1) {
+	for _, found := range macro().FindAllStringSubmatch(word, -1) {
 		whole, name := found[0] == word, found[1]
 		switch {
-		case envvar.MatchString(name):
+		case envvar().MatchString(name):
 		case slices.Contains(macros, name) && !whole:
 			d.fail(at(n), "command", "%s must be a word of its own, not a part of %s", found[0], shorten(word))
 		case slices.Contains(macros, name):

@@ -55,20 +55,20 @@ type Objects struct {
 // Objects returns the artifact store in the buckets NAME_POOL, limited to size bytes each. If size
 // is 0, Prepare limits an unlimited bucket to a share of the servers' storage.
 func (w *Wire) Objects(name string, size int64) (*Objects, error) {
-	if !bucketName.MatchString(name) {
+	if !bucketName().MatchString(name) {
 		return nil, fmt.Errorf("bucket %q: a name has letters, digits, _ and -", name)
 	}
 	return &Objects{wire: w, name: name, size: size, sizing: make(chan struct{}, 1)}, nil
 }
 
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+var bucketName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`) })
 
 // Name implements artifact.Backend.
 func (o *Objects) Name() string { return "nats://" + o.name }
 
 // bucket returns the name of a pool's bucket.
 func (o *Objects) bucket(pool string) string {
-	if !bucketName.MatchString(pool) {
+	if !bucketName().MatchString(pool) {
 		pool = "x" + hex.EncodeToString([]byte(pool))
 	}
 	return o.name + "_" + pool

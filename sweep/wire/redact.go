@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // hidden replaces a secret.
@@ -25,12 +26,12 @@ func Redacted(text string) string {
 }
 
 // parameter matches a name, perhaps with escapes, and its equals sign.
-var parameter = regexp.MustCompile(`[A-Za-z0-9_%.+-]+\s*=`)
+var parameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9_%.+-]+\s*=`) })
 
 // passwordParameter returns where the first parameter begins whose name suggests a password, -1 if
 // there is none. Everything after it may belong to the password.
 func passwordParameter(text string) int {
-	for _, at := range parameter.FindAllStringIndex(text, -1) {
+	for _, at := range parameter().FindAllStringIndex(text, -1) {
 		name := text[at[0]:at[1]]
 		if unescaped, err := url.QueryUnescape(name); err == nil {
 			name = unescaped
@@ -84,14 +85,14 @@ func redactUsers(text string) string {
 // be part of a token or password.
 func userOf(rest string) string {
 	user, _, found := strings.Cut(rest, ":")
-	if !found || !plainUser.MatchString(user) {
+	if !found || !plainUser().MatchString(user) {
 		return ""
 	}
 	return user + ":"
 }
 
 // plainUser matches a name that is hardly a secret.
-var plainUser = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
+var plainUser = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]*$`) })
 
 // redactUser hides the password or token of one address. certain means that it is certain where it
 // begins and ends.

@@ -8,14 +8,15 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"sweep/sweep"
 )
 
 var (
-	variable    = regexp.MustCompile(`\$\{envvar:([A-Za-z_][A-Za-z0-9_]*)\}`)
-	macro       = regexp.MustCompile(`^\$\{[^{}]*\}$`)
-	interpreter = regexp.MustCompile(`(?i)^python[0-9.]*w?(\.exe)?$`)
+	variable    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{envvar:([A-Za-z_][A-Za-z0-9_]*)\}`) })
+	macro       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$\{[^{}]*\}$`) })
+	interpreter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^python[0-9.]*w?(\.exe)?$`) })
 )
 
 // commandLine has the values of a command's macros in one trial.
@@ -96,11 +97,11 @@ func (c *commandLine) expand() (argv []string, note string, err error) {
 // variables replaces ${envvar:NAME} by the variable's value.
 func (c *commandLine) variables(word string) (string, error) {
 	var problem error
-	if macro.MatchString(word) && !variable.MatchString(word) {
+	if macro().MatchString(word) && !variable().MatchString(word) {
 		return "", fmt.Errorf("command: %q is not a macro", word)
 	}
-	word = variable.ReplaceAllStringFunc(word, func(found string) string {
-		name := variable.FindStringSubmatch(found)[1]
+	word = variable().ReplaceAllStringFunc(word, func(found string) string {
+		name := variable().FindStringSubmatch(found)[1]
 		value, ok := c.environment(name)
 		if !ok && problem == nil {
 			problem = fmt.Errorf("command: %s: the variable %s is not set where the program runs; --trainer-env %s "+
@@ -125,7 +126,7 @@ func findInterpreter() (string, error) {
 // W&B's public sweep files name one in somebody's home folder.
 func replaceInterpreter(word string) (replaced, note string, err error) {
 	base := word[strings.LastIndexAny(word, `/\`)+1:]
-	if !interpreter.MatchString(base) {
+	if !interpreter().MatchString(base) {
 		return word, "", nil
 	}
 	path := word

@@ -6,12 +6,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sweep/sweep"
 )
 
 // runners are the programs that may begin a confined command, before the file that they run.
-var runners = regexp.MustCompile(`^(python[0-9.]*|Rscript|julia|node|perl|ruby|bash|dash|sh)$`)
+var runners = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(python[0-9.]*|Rscript|julia|node|perl|ruby|bash|dash|sh)$`)
+})
 
 // pythonFlags may stand between Python and its file. Those of others, such as -c and -e, may run their argument.
 var pythonFlags = []string{"-u", "-B", "-O", "-OO", "-s", "-E", "-I"}
@@ -119,7 +122,7 @@ func (c *confinement) runner(word string) bool {
 		return true
 	}
 	folder, name := filepath.Split(word)
-	if !runners.MatchString(name) {
+	if !runners().MatchString(name) {
 		return false
 	}
 	if folder == "" || slices.Contains(systemFolders, filepath.Clean(folder)) {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sweep/sweep"
 )
@@ -443,7 +444,7 @@ var quotedNumbers = map[string]float64{
 }
 
 // textOrNumber matches a JSON string, or a number that JSON lacks.
-var textOrNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?|NaN|-?Infinity`)
+var textOrNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"(?:[^"\\]|\\.)*"?|NaN|-?Infinity`) })
 
 // quoteNumbers turns NaN, Infinity and -Infinity outside of strings into strings, since
 // encoding/json rejects them.
@@ -451,7 +452,7 @@ func quoteNumbers(line []byte) []byte {
 	if !bytes.Contains(line, []byte("NaN")) && !bytes.Contains(line, []byte("Inf")) {
 		return line
 	}
-	return textOrNumber.ReplaceAllFunc(line, func(found []byte) []byte {
+	return textOrNumber().ReplaceAllFunc(line, func(found []byte) []byte {
 		switch string(found) {
 		case "NaN":
 			return []byte(`"\u004eaN"`)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,22 +16,39 @@ import (
 // view is a view for users' queries.
 type view struct{ name, text, digest string }
 
-var (
-	createView = regexp.MustCompile(`(?ms)(?:^--[^\n]*\n)*^CREATE VIEW (\w+) AS$.*?;$`)
-	// described is a comment before a table or view, columnWords a line of it that begins what it says of columns.
-	described   = regexp.MustCompile(`(?m)((?:^--.*\n)+)^CREATE (TABLE|VIEW) (\w+)`)
-	columnWords = regexp.MustCompile(`^--   (\w+(?:, \w+)*)(?:  +(.*))?$`)
-)
-
 // views returns those of the schema, each after those that it reads.
 func (s Schema) views(dialect *database.Dialect) (all []view) {
 	terms := fmt.Sprint(dialect.Terms)
 	for _, text := range s.Views {
-		for _, found := range createView.FindAllStringSubmatch(text, -1) {
-			all = append(all, view{found[1], found[0], fmt.Sprintf("%x", sha256.Sum256([]byte(found[0]+terms)))})
+		for name, sql := range created(text) {
+			all = append(all, view{name, sql, fmt.Sprintf("%x", sha256.Sum256([]byte(sql+terms)))})
 		}
 	}
 	return all
+}
+
+// created yields the names and statements of a text that create views, with the comments right before them. Every
+// program that opens a database looks, so it is no regular expression.
+func created(text string) iter.Seq2[string, string] {
+	return func(yield func(name, sql string) bool) {
+		first, at, name := 0, 0, "" // where the comments or the statement begin; the view whose statement goes on
+		for line := range strings.Lines(text) {
+			trimmed := strings.TrimSuffix(line, "\n")
+			if view, is := strings.CutPrefix(trimmed, "CREATE VIEW "); is && name == "" {
+				name = strings.TrimSuffix(view, " AS")
+			}
+			at += len(line)
+			switch {
+			case name != "" && strings.HasSuffix(trimmed, ";"):
+				if !yield(name, strings.TrimSuffix(text[first:at], "\n")) {
+					return
+				}
+				first, name = at, ""
+			case name == "" && !strings.HasPrefix(line, "--"):
+				first = at
+			}
+		}
+	}
 }
 
 // made returns the views that a leader made, in their order.
@@ -94,6 +112,9 @@ func (s Schema) replaceViews(ctx context.Context, tx database.Tx, dialect *datab
 // words are what the comments before tables and views say of them, by "NAME.", and of their columns, by "NAME.COLUMN".
 // By ".COLUMN" they have what the first view with words about such a column says, for those that say nothing of it.
 func (s Schema) words() (map[string]string, error) {
+	// A comment before a table or view, and a line of it that begins what it says of columns.
+	described := regexp.MustCompile(`(?m)((?:^--.*\n)+)^CREATE (TABLE|VIEW) (\w+)`)
+	columnWords := regexp.MustCompile(`^--   (\w+(?:, \w+)*)(?:  +(.*))?$`)
 	all, err := Load(s.Files)
 	texts := slices.Clone(s.Views)
 	for _, file := range all {

@@ -211,7 +211,7 @@ func (r *readers) poolConfig() *pgxpool.Config {
 // database has one of its own.
 func readerName(database string) string {
 	const prefix = "sweep_reader_"
-	if plainDatabase.MatchString(database) {
+	if plainDatabase().MatchString(database) {
 		return prefix + database
 	}
 	sum := sha256.Sum256([]byte(database))
@@ -220,7 +220,7 @@ func readerName(database string) string {
 
 // plainDatabase is a name that needs no quotes, and with which the login's is not
 // longer than the 63 bytes of a name in Postgres.
-var plainDatabase = regexp.MustCompile(`^[a-z0-9_]{1,50}$`)
+var plainDatabase = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_]{1,50}$`) })
 
 // missing returns the statements that are to be run before the login can read.
 func (d *Database) missing(ctx context.Context, login readerLogin) ([]string, error) {
