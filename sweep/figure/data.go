@@ -209,8 +209,11 @@ func (d *data) scored(name string) (metric string, trials []trial, err error) {
 	return metric, trials, err
 }
 
-// goal is a metric's goal.
-func (d *data) goal(metric string) string {
+// goal is a metric's goal, by which the smallest value is the best where nothing says it.
+func (d *data) goal(metric string) string { return cmp.Or(d.knownGoal(metric), sweep.Minimize) }
+
+// knownGoal is what the sweep file or the trainer says of a metric's goal.
+func (d *data) knownGoal(metric string) string {
 	if metric == d.choice.By && d.choice.Goal != "" {
 		return d.choice.Goal
 	}
@@ -219,7 +222,15 @@ func (d *data) goal(metric string) string {
 			return m.Goal
 		}
 	}
-	return sweep.Minimize
+	return ""
+}
+
+// noteGoal says in a caption that nobody knows which values of a metric are better.
+func (d *data) noteGoal(f *Figure, metric string) {
+	if d.knownGoal(metric) == "" {
+		f.note("Neither the sweep file nor the trainer says which values of %s are better: the smallest are taken for it.",
+			words(metric))
+	}
 }
 
 // metricLabel is a metric with its unit.

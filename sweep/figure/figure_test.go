@@ -331,6 +331,20 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// A caption says that nobody knows which values of a metric are better.
+func TestNoGoal(t *testing.T) {
+	t.Parallel()
+	d := data{choice: sweep.Select{By: "loss", Goal: sweep.Minimize}, descriptions: []*sweep.Description{{
+		Metrics: []sweep.MetricSchema{{Name: "accuracy", Goal: sweep.Maximize}, {Name: "norm"}},
+	}}}
+	for metric, unknown := range map[string]bool{"loss": false, "accuracy": false, "norm": true, "reward": true} {
+		var f Figure
+		if d.noteGoal(&f, metric); unknown != (len(f.notes) == 1) {
+			t.Errorf("%s: %q", metric, f.notes)
+		}
+	}
+}
+
 func TestFiguresRefuse(t *testing.T) {
 	t.Parallel()
 	s, records := gridOf(t)

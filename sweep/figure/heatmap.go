@@ -57,6 +57,7 @@ func (d *data) heatmap(f *Figure, o Options) error {
 	f.draw = plot.draw
 	f.note("%s, mean of %s a cell; brighter is better: the %s is the best.", d.metricLabel(metric),
 		trialsText(fewest, most), goalWord(plot.goal))
+	d.noteGoal(f, metric)
 	if len(means) < len(columns)*len(rows) {
 		f.note("A stroke: no trial there.")
 	}

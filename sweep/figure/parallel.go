@@ -39,6 +39,7 @@ func (d *data) parallel(f *Figure, o Options) error {
 	f.draw = plot.draw
 	f.note("%d trials, those with the %s %s in colour (%d), the best darkest.", len(ordered), goalWord(goal.Goal),
 		words(metric), coloured)
+	d.noteGoal(f, metric)
 	if plot.absent {
 		f.note("Below an axis: trials that do not have the parameter.")
 	}

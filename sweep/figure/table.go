@@ -68,6 +68,7 @@ func (d *data) table(f *Figure, o Options) error {
 	}
 	f.draw = func(c draw.Canvas) { drawTable(c, header, rows, len(by)) }
 	f.note("%s; the %s is the best.", d.metricLabel(metric), goalWord(goal))
+	d.noteGoal(f, metric)
 	f.noteGroups(len(list), all)
 	f.noteLeftOut(d, len(trials), words(metric))
 	return nil

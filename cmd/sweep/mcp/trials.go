@@ -63,6 +63,7 @@ type bestAnswer struct {
 	Sweep  string       `json:"sweep"`
 	Metric string       `json:"metric"`
 	Goal   string       `json:"goal"`
+	Note   string       `json:"note,omitempty"`
 	Notes  []string     `json:"notes,omitempty"`
 	Trials []shownTrial `json:"trials"`
 }
@@ -87,8 +88,10 @@ func (a *Tools) best(ctx context.Context, in *bestRequest) (out *bestAnswer, err
 		if out.Metric == "" {
 			return fmt.Errorf("sweep %s: no trial has reported a metric yet", record.ID)
 		}
-		if out.Goal == "" {
+		if record.Goal(out.Metric) == "" {
 			out.Goal = sweep.Minimize
+			out.Note = "neither the sweep file nor the trainer says which values of " + out.Metric + " are better: the " +
+				"smallest are taken for it"
 		}
 		query, err := names.Query(in.Where, []string{string(sweep.Completed)}, "")
 		if err != nil {
