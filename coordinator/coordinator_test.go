@@ -208,6 +208,11 @@ func TestExtend(t *testing.T) {
 	if points, err := c.Extend(t.Context(), id, twice); err != nil || points != 1 {
 		t.Errorf("an extension by one more that comes twice: %d points, %v", points, err)
 	}
+	newer := submission("newer", 0, 93)
+	newer.Description.ResultVersion, newer.Datasets = "2", map[string]string{`{"x":1}`: "another digest"}
+	if points, err := c.Extend(t.Context(), id, newer); err != nil || points != 0 {
+		t.Errorf("an extension by the same points of other versions: %d points, %v", points, err)
+	}
 	if p := b.finish(c, id); p.Completed != 93 {
 		t.Errorf("progress %+v", p)
 	}
@@ -234,6 +239,27 @@ func TestExtend(t *testing.T) {
 	}
 	if _, err := c.Extend(t.Context(), "nothing", submission("x", 0, 1)); !errors.Is(err, sweep.ErrNotFound) {
 		t.Errorf("extension of nothing: %v", err)
+	}
+}
+
+// A sweep has the results of one version of its program.
+func TestExtendByAnotherProgram(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c := New(Options{Store: b.store})
+	program := func(points int64, digest string) *sweep.Submission {
+		s := submission("program", 0, points)
+		s.Spec.Script = &sweep.Script{Program: "p.py", Command: sweep.DefaultCommand, Directory: "/project"}
+		s.Datasets = map[string]string{"{}": digest}
+		return s
+	}
+	id := b.submit(c, program(2, "first"))
+	if n, err := c.Extend(t.Context(), id, program(3, "first")); n != 1 || err != nil {
+		t.Errorf("by the same program: %d points, %v", n, err)
+	}
+	if _, err := c.Extend(t.Context(), id, program(4, "edited")); err == nil ||
+		!strings.Contains(err.Error(), "the program p.py in /project, or a file that belongs to it, has changed since") {
+		t.Errorf("by a program that was edited: %v", err)
 	}
 }
 

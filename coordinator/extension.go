@@ -10,7 +10,8 @@ import (
 	"sweep/sweep/policy"
 )
 
-// A sweep is a set of points: this file says which ones it has. Points are equal if their trials have one fingerprint.
+// A sweep is a set of points: this file says which ones it has. Points are equal if their trials would have one
+// fingerprint with one version of the trainer and of the data.
 
 // mostCompared is how many points an extension compares one by one, a few microseconds each.
 const mostCompared = 5_000_000
@@ -39,10 +40,11 @@ func leaveOut(ctx context.Context, record *sweep.SweepRecord, submission *sweep.
 		return nil, 0, fmt.Errorf("it has %d points and the file %d, and at most %d are compared: submit the file as "+
 			"a sweep of its own; it reuses the results of equal trials", record.Points(), grid.Count(), mostCompared)
 	}
+	unversioned := anyVersion(submission)
 	var wanted map[pointKey]bool // nil for all
 	if grid.Count() < compared {
 		wanted = make(map[pointKey]bool, grid.Count())
-		for _, t := range trials(submission, grid) {
+		for _, t := range trials(unversioned, grid) {
 			wanted[keyOf(t)] = true
 		}
 	}
@@ -62,7 +64,7 @@ func leaveOut(ctx context.Context, record *sweep.SweepRecord, submission *sweep.
 	}
 	points := grid.Count()
 	repeated := make([]bool, points)
-	for at, t := range trials(submission, grid) {
+	for at, t := range trials(unversioned, grid) {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
@@ -80,8 +82,16 @@ func leaveOut(ctx context.Context, record *sweep.SweepRecord, submission *sweep.
 	return &copied, points, err
 }
 
-// openGrid has the points of a sweep that came with a submission, and the index of the first. finder finds them; nil if
-// they are to be compared one by one.
+// anyVersion returns a submission whose trials have the same fingerprints with every version of the trainer and of the
+// data.
+func anyVersion(submission *sweep.Submission) *sweep.Submission {
+	copied := *submission
+	copied.Description.ResultVersion, copied.Datasets = "", nil
+	return &copied
+}
+
+// openGrid has the points of a sweep that came with a submission, of any version, and the index of the first. finder
+// finds them; nil if they are to be compared one by one.
 type openGrid struct {
 	*sweep.Grid
 	submission *sweep.Submission
@@ -97,7 +107,7 @@ func openGrids(record *sweep.SweepRecord) (grids []openGrid, compared int64, err
 		if err != nil {
 			return nil, 0, err
 		}
-		grids = append(grids, openGrid{grid, &g.Submission, g.First, grid.Finder(&g.Submission.Description)})
+		grids = append(grids, openGrid{grid, anyVersion(&g.Submission), g.First, grid.Finder(&g.Submission.Description)})
 		if grids[i].finder == nil {
 			compared += g.Points
 		}
@@ -129,7 +139,7 @@ func Locate(ctx context.Context, record *sweep.SweepRecord, points []sweep.Param
 	}
 	indices, wanted := make([]int64, len(points)), map[pointKey][]int{}
 	for i, point := range points {
-		t := trialOf(&record.Grids[0].Submission, point)
+		t := trialOf(grids[0].submission, point)
 		indices[i] = -1
 		for k := len(grids) - 1; k >= 0 && indices[i] < 0; k-- {
 			indices[i] = grids[k].find(t)

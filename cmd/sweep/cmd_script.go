@@ -128,7 +128,7 @@ func programUnchanged(ctx context.Context, results sweep.Reader, id string, indi
 				return nil
 			}
 		default:
-			problem = fmt.Errorf("nothing is retried: the program %s in %s, or a file that belongs to it, has changed "+
+			problem = fmt.Errorf("nothing is started: the program %s in %s, or a file that belongs to it, has changed "+
 				"since sweep %s was submitted, whose trials run only with the program as it was then. To run all of "+
 				"them with the new program, submit the sweep file again: \"sweep submit FILE\", or \"sweep run FILE\" "+
 				"without a cluster", cmp.Or(s.Program, strings.Join(s.Command, " ")), s.Directory, record.ID)

@@ -91,7 +91,8 @@ func newExtend(s *settings) *cobra.Command {
 		Use:   "extend SWEEP FILE",
 		Short: wire.Purpose("extend"),
 		Long: `Grid points that the sweep already has are left out: it is a set of points. If trials of
-them failed, "sweep retry" runs these again.
+them failed, "sweep retry" runs these again. A program that has changed since the sweep
+was submitted is rejected: submit the file as a sweep of its own.
 
 Exit codes: 0 done, 1 not possible, 2 the file is invalid, 4 no such sweep, file or
 trainer.`,

@@ -152,15 +152,14 @@ func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *t
 	if err := told.fill(first); err != nil {
 		return err
 	}
-	missing := true
-	if told.from < have {
-		_, complete, err := told.locate(cmd.Context(), record)
-		if err != nil {
-			return err
-		}
-		missing = !complete
+	indices, complete, err := told.locate(cmd.Context(), record)
+	if err == nil && !complete {
+		err = programUnchanged(cmd.Context(), t, record.ID, 0)
 	}
-	for from := 0; missing && from < len(told.points); {
+	if err != nil {
+		return err
+	}
+	for from := 0; !complete && from < len(told.points); {
 		until := from + 1
 		for until < len(told.points) && sameNames(told.points[from].Parameters, told.points[until].Parameters) {
 			until++
@@ -174,15 +173,13 @@ func tellPoints(cmd *cobra.Command, t target, record *sweep.SweepRecord, told *t
 		}
 		from = until
 	}
-	if missing {
-		var err error
+	if !complete {
 		if record, err = t.Sweep(cmd.Context(), record.ID); err != nil {
 			return err
 		}
-	}
-	indices, _, err := told.locate(cmd.Context(), record)
-	if err != nil {
-		return err
+		if indices, _, err = told.locate(cmd.Context(), record); err != nil {
+			return err
+		}
 	}
 	encoder := newEncoder(cmd.OutOrStdout())
 	for i := range told.points {

@@ -140,6 +140,16 @@ func TestTellAndAsk(t *testing.T) {
 		"has 17 trials, too few for --from 16 --count 2") {
 		t.Errorf("more than there are: exit code %d: %s", code, stderr)
 	}
+	// A sweep gets no points of a program that has changed.
+	program := write(t, dir, "program.yaml", "name: program\ncommand: [sh, p.sh]\nparameters: {x: {values: [1]}}\n")
+	write(t, dir, "p.sh", "exit 0\n")
+	submitted := []string{"submit", program}
+	more := []string{"tell", "program", write(t, dir, "more.jsonl", "{\"x\": 2}\n")}
+	extended := []string{"extend", "program", program}
+	check(t, c.output, line{args: submitted}, line{args: extended, stdout: []string{"added 0 trials"}})
+	write(t, dir, "p.sh", "exit 1\n")
+	check(t, c.output, line{args: more, code: exitFailure, stderr: []string{"p.sh in " + dir, "has changed since"}},
+		line{args: extended, code: exitFailure, stderr: []string{"p.sh in " + dir, "has changed since"}})
 	if _, stderr, code := output(t, t.TempDir(), "tell", "own"); code != exitUsage || !strings.Contains(stderr, "needs a cluster") {
 		t.Errorf("without a cluster: exit code %d: %s", code, stderr)
 	}
