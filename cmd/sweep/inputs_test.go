@@ -25,6 +25,8 @@ func TestResultsBelongToTheirInputs(t *testing.T) {
 			changed: "conf.yaml", text: "2", parameters: "config: {value: conf.yaml}"},
 		"data": {files: map[string]string{"train.py": "import os\nloss = os.read(os.open('data/x.csv', 0), 9).decode()\n" +
 			report, "data/x.csv": "1"}, changed: "data/x.csv", text: "3"},
+		"opened to append": {files: map[string]string{"train.py": "import os\nwith open('state.txt', 'a+') as f:\n" +
+			"    f.seek(0); loss = f.read()\n" + report, "state.txt": "1"}, changed: "state.txt", text: "2"},
 		"absent": {files: map[string]string{"train.py": "import os\ntry: loss = open('local.txt').read()\n" +
 			"except OSError: loss = 1\n" + report}, changed: "local.txt", text: "3"},
 		"subprocess": {files: map[string]string{

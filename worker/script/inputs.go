@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +29,8 @@ import (
 //	M SIZE TIME PATH  a file is a word of a command that is started
 //	A PATH            a file was to be read and does not exist
 //	W TIME PATH       a file is written
-//	L TIME PATH       a file is appended to, or is a database: processes share it on purpose
+//	L TIME SIZE TIME PATH  a file is appended to, or is a database: processes share it on purpose. It had this size,
+//	                  -1 if it does not exist, and time of change
 //	O PATH            a file that was written is read
 //	E NAME            a variable is looked up
 //	C                 a process is started that should record, too
@@ -73,6 +73,8 @@ type inputFile struct {
 	size, time int64
 	digest     string
 	written    bool
+	// unread says that it is an input once it is read.
+	unread bool
 }
 
 // newRecorder prepares the recording of a trial whose program has these variables.
@@ -176,38 +178,58 @@ func (r *recorder) line(kind, text string) {
 		if pid, err := strconv.Atoi(text); err == nil {
 			r.pids[pid] = true
 		}
-	case "M", "R":
-		fields := strings.SplitN(text, " ", 3)
-		if len(fields) < 3 || r.files[fields[2]] != nil {
-			return
+	case "M", "R", "L":
+		f := &inputFile{unread: true, written: kind == "L"}
+		if kind == "L" {
+			_, text = timed(text)
 		}
-		f := &inputFile{}
-		f.size, _ = strconv.ParseInt(fields[0], 10, 64)
-		f.time, _ = strconv.ParseInt(fields[1], 10, 64)
-		if kind == "M" {
-			r.words[fields[2]] = f
-			return
+		f.size, text = timed(text)
+		f.time, text = timed(text)
+		switch known := r.files[text]; {
+		case kind == "M" && known == nil:
+			r.words[text] = f
+		case kind == "M":
+		case known == nil:
+			r.files[text] = f
+		default:
+			known.written = known.written || f.written
 		}
-		r.files[fields[2]] = f
-		if name, ok := r.project.name(fields[2]); ok && !r.made(name, f) {
-			f.digest = r.digest(fields[2], f)
+		if kind == "R" {
+			r.reads(text)
 		}
 	case "A":
 		if r.files[text] == nil {
 			r.files[text] = &inputFile{digest: sweep.AbsentInput}
 		}
-	case "W", "L":
+	case "W":
 		_, text = timed(text)
 		if r.files[text] == nil {
-			r.files[text] = &inputFile{} // it is the trial's own
+			r.files[text] = &inputFile{}
 		}
-		r.files[text].written = true
+		r.files[text].written, r.files[text].unread = true, false // unless it was read before, it is the trial's own
+	case "O":
+		r.reads(text)
 	case "E":
 		r.looked[text] = true
 	case "C":
 		r.started++
 	case "X":
 		r.other = cmp.Or(r.other, text)
+	}
+}
+
+// reads takes a file that is read, unless the trial has made it, for an input as it was before the trial wrote to it.
+func (r *recorder) reads(path string) {
+	f := r.files[path]
+	if f == nil || !f.unread {
+		return
+	}
+	f.unread = false
+	switch name, ok := r.project.name(path); {
+	case f.size == -1:
+		f.digest = sweep.AbsentInput
+	case f.size >= 0 && ok && !r.made(name, f):
+		f.digest = r.digest(path, f)
 	}
 }
 
@@ -421,74 +443,4 @@ func relative(directory, path string) (string, bool) {
 		}
 	}
 	return name, err == nil
-}
-
-// Checker compares lists of inputs with the files and variables of this machine.
-type Checker struct {
-	directory string
-	// variables looks up a variable; nil if variables are not compared: workers have others.
-	variables func(name string) (string, bool)
-	digests   digests
-	now       map[sweep.Input]string
-}
-
-// NewChecker returns a checker for a program in a directory.
-func NewChecker(directory string, variables func(name string) (string, bool)) *Checker {
-	return &Checker{directory: directory, variables: variables, now: map[sweep.Input]string{}}
-}
-
-// Changed returns the inputs of a list whose digests are others now.
-func (c *Checker) Changed(in *sweep.Inputs) (changed []sweep.Input) {
-	for _, row := range in.Rows {
-		if c.digest(row) != row.Digest {
-			changed = append(changed, row)
-		}
-	}
-	return changed
-}
-
-// digest returns the digest of an input as it is now, in the form in which the list has it.
-func (c *Checker) digest(row sweep.Input) string {
-	key := row
-	if !strings.HasPrefix(key.Digest, "size ") {
-		key.Digest = ""
-	}
-	if now, known := c.now[key]; known {
-		return now
-	}
-	now := sweep.ChangedInput
-	switch {
-	case row.Kind == sweep.VariableInput && c.variables == nil:
-		return row.Digest
-	case row.Digest == sweep.ChangedInput:
-		return "" // no digest is this one
-	case row.Kind == sweep.VariableInput:
-		now = sweep.AbsentInput
-		if value, ok := c.variables(row.Name); ok {
-			now = variableDigest(row.Name, value)
-		}
-	default:
-		path := filepath.FromSlash(row.Name)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.directory, path)
-		}
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-			if now = sweep.AbsentInput; !errors.Is(err, fs.ErrNotExist) {
-				now = "unreadable"
-			}
-		case !info.Mode().IsRegular():
-			now = "no file"
-		case key.Digest != "":
-			now = sizeDigest(info.Size(), info.ModTime().UnixNano())
-		case info.Size() > mostDigested: // it has grown
-		default:
-			if sum, _, err := c.digests.file(path); err == nil {
-				now = sum
-			}
-		}
-	}
-	c.now[key] = now
-	return now
 }

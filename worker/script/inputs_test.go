@@ -70,8 +70,17 @@ open("part.tmp", "w").write("1"); os.replace("part.tmp", "whole"); open("whole")
 try: open("cache.json")
 except OSError: open("cache.json", "w").write("1")
 open("cache.json").read()
-open("log.txt", "a").write("1"); open("log.txt").read()
-`, files: map[string]string{"log.txt": "old"}, want: []string{"rewritten cache.json!"}},
+open("log.txt", "a").write("1"); open("log.txt", "w"); open("log.txt").read()
+open("more.txt", "a").write("1"); open("more.txt", "a").write("2")
+`, files: map[string]string{"log.txt": "old", "more.txt": "old"}, want: []string{"rewritten cache.json!"}},
+		"appended": {program: `
+import os
+with open("state.txt", "a+") as f: f.seek(0); f.read()
+open("log.txt", "a").write("1"); open("log.txt").read(); open("log.txt", "w")
+open("new.txt", "a").write("1"); open("new.txt").read()
+os.close(os.open("opened.txt", os.O_RDWR | os.O_APPEND))
+`, files: map[string]string{"state.txt": "1", "log.txt": "old", "opened.txt": ""},
+			want: []string{"rewritten log.txt", "rewritten new.txt!", "rewritten opened.txt", "rewritten state.txt"}},
 		"rewritten": {program: `
 text = open("count.txt").read()
 open("count.txt", "w").write(text + "1")

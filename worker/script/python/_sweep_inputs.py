@@ -118,7 +118,18 @@ def _write_to(path, kind="W"):
     if path not in _written or kind == "W" and _written[path] != "W":
         _written[path] = kind
         if not _foreign(path) and "/__pycache__/" not in path:
-            _say(kind, "%d %s" % (_now(), path))
+            _say(kind, "%d %s%s" % (_now(), _before(path) if kind == "L" else "", path))
+
+
+def _before(path):
+    """The size and time of a file that is about to be appended to: -1 if there is none, -2 if it is no regular file."""
+    try:
+        info = _stat(path)
+    except FileNotFoundError:
+        return "-1 0 "
+    except OSError:
+        return "-2 0 "
+    return "%d %d " % (info.st_size if info.st_mode & 0o170000 == 0o100000 else -2, info.st_mtime_ns)
 
 
 def _on_open(path, mode, flags):
@@ -142,6 +153,8 @@ def _on_open(path, mode, flags):
         _read(path, mode is not None or name[:1] == "/")
     if access:
         _write_to(path, "L" if flags & os.O_APPEND else "W")
+        if access == 2 and flags & os.O_APPEND:  # a+
+            _read(path)
 
 
 def _on_import(module, file, *rest):
