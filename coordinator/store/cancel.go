@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
@@ -38,13 +37,9 @@ func (s *Store) CancelTrials(ctx context.Context, id string) (active []sweep.Tri
 				after.index, pageful)
 			found = found || len(pending) > 0
 			for _, state := range []sweep.State{sweep.Queued, sweep.Running} {
-				moved := t.move(state, sweep.Cancelled, cancelActive, t.now, number, string(state))
-				for _, m := range moved {
+				for _, m := range t.move(state, sweep.Cancelled, cancelActive, t.now, number, string(state)) {
 					active = append(active, sweep.TrialID{Sweep: id, Index: m.index})
 					found = true
-				}
-				if state == sweep.Running {
-					t.endExecutions(number, moved)
 				}
 			}
 			grids := t.run(
@@ -77,17 +72,6 @@ const cancelSome = `UPDATE trials SET state = 'cancelled', finished_at = $1
 	FROM {v} WHERE trials.sweep_no = $2 AND trials.trial_index = v.trial_index AND trials.state = $3
 	RETURNING trials.sweep_no, trials.class_no, trials.trial_index`
 
-const endExecutions = `UPDATE stored_executions SET outcome = 'lost', ended_at = $1 WHERE outcome = 'running'
-	AND trial_no IN (SELECT t.trial_no FROM {v} JOIN trials AS t ON t.sweep_no = $2 AND t.trial_index = v.trial_index)`
-
-// endExecutions ends the executions of cancelled trials as lost: one whose worker is gone would run for ever. Another
-// still reports its end.
-func (t *transaction) endExecutions(number int64, cancelled []movedTrial) {
-	t.run(endExecutions, t.now, number, database.Rows(len(cancelled), "trial_index", func(i int, row []any) []any {
-		return append(row, &cancelled[i].index)
-	}))
-}
-
 // CancelSome implements sweep.Store.
 func (s *Store) CancelSome(ctx context.Context, id string,
 	indices []int64) (cancelled int64, active []sweep.TrialID, err error) {
@@ -95,16 +79,12 @@ func (s *Store) CancelSome(ctx context.Context, id string,
 		cancelled, active = 0, nil
 		t.known(number, indices)
 		for _, state := range []sweep.State{sweep.Pending, sweep.Queued, sweep.Running} {
-			moved := t.move(state, sweep.Cancelled, cancelSome, t.now, number, string(state),
-				ints("trial_index", indices))
-			for _, m := range moved {
+			for _, m := range t.move(state, sweep.Cancelled, cancelSome, t.now, number, string(state),
+				ints("trial_index", indices)) {
 				cancelled++
 				if state != sweep.Pending {
 					active = append(active, sweep.TrialID{Sweep: id, Index: m.index})
 				}
-			}
-			if state == sweep.Running {
-				t.endExecutions(number, moved)
 			}
 		}
 		t.finish(number)

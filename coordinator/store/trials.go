@@ -28,6 +28,12 @@ type movedTrial struct {
 	index int64
 }
 
+// endExecutions ends the executions of cancelled trials as lost: one whose worker is gone would run for ever. Another
+// still reports its end.
+const endExecutions = `UPDATE stored_executions SET outcome = 'lost', ended_at = $1 WHERE outcome = 'running'
+	AND trial_no IN (SELECT t.trial_no FROM {v} CROSS JOIN trials AS t
+		WHERE t.sweep_no = v.sweep_no AND t.trial_index = v.trial_index)`
+
 // move runs an UPDATE that moves trials from one state to another and returns
 // their sweep_no, class_no and trial_index, and counts them.
 func (t *transaction) move(from, to sweep.State, text string, args ...any) (moved []movedTrial) {
@@ -52,6 +58,11 @@ func (t *transaction) move(from, to sweep.State, text string, args ...any) (move
 		for c, n := range totals {
 			t.spendTrials(c.Sweep, n)
 		}
+	}
+	if to == sweep.Cancelled { // whatever their state: the execution of a trial that was put back may still run
+		t.run(endExecutions, t.now, database.Rows(len(moved), "sweep_no, trial_index", func(i int, row []any) []any {
+			return append(row, &moved[i].Sweep, &moved[i].index)
+		}))
 	}
 	return moved
 }

@@ -28,8 +28,9 @@
 //     of the same worker is a repeat.
 //   - lost counts an execution whose worker vanished: the one that runs, which ends,
 //     or one in whose place another started. The trial goes back to pending, or fails
-//     once its losses reach the limit and this execution ran alone. A lost execution that reports its end after all
-//     is counted no more. A trial that was heard of since it was looked at is not lost.
+//     once its losses reach the limit and this execution ran alone; another that was running is lost, and not counted.
+//     A lost execution that reports its end after all is counted no more. A trial that was heard of since it was
+//     looked at is not lost.
 //   - retracted takes an unconfirmed failure back, at most once a trial: it goes back to pending. A
 //     failure is unconfirmed while its worker may be to blame; see Confirmed.
 //   - Events of an ended execution, or of a terminal trial, change nothing else.
@@ -231,15 +232,13 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 		}
 		return
 	}
-	l.replace(trial, execution)
-	trial.runUnder(execution)
 	if result.Marks != nil {
 		trial.Marks = cleanMarks(result.Marks)
 	}
 	if len(result.Curves) > 0 {
 		trial.Curves, trial.ReplaceCurves = result.Curves, true
 	}
-	l.end(trial, result, at)
+	l.end(trial, execution, result, at)
 	l.judge(trial, execution.Worker)
 }
 
@@ -273,8 +272,7 @@ func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution,
 		l.revive(trial)
 	case trial.State.Terminal() || trial.State == sweep.Running && trial.Execution != execution.ID:
 	case charged && trial.Charged >= limits(trial).Attempts:
-		trial.runUnder(execution)
-		l.end(trial, &sweep.Result{
+		l.end(trial, execution, &sweep.Result{
 			State:  sweep.Failed,
 			Error:  chargedError(trial.Charged, execution.Reason),
 			Stderr: execution.Stderr,
@@ -321,8 +319,10 @@ func (l *Ledger) revive(trial *Trial) {
 	l.report.Released++
 }
 
-// end makes the trial terminal.
-func (l *Ledger) end(trial *Trial, result *sweep.Result, at time.Time) {
+// end makes the trial terminal by an execution. Another one that runs is lost: its worker may be gone.
+func (l *Ledger) end(trial *Trial, by *Execution, result *sweep.Result, at time.Time) {
+	l.replace(trial, by)
+	trial.runUnder(by)
 	trial.State = result.State
 	trial.Diverged = result.Diverged
 	trial.FinishedAt = at

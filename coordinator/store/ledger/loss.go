@@ -32,7 +32,7 @@ func (l *Ledger) lose(event *sweep.Event, trial *Trial, limits func(*Trial) Limi
 	l.write(execution)
 	switch limit := limits(trial).Losses; {
 	case trial.Losses >= limit && execution.Alone:
-		l.end(trial, &sweep.Result{
+		l.end(trial, execution, &sweep.Result{
 			State: sweep.Failed,
 			Error: fmt.Sprintf("%d executions took their workers with them: %s; the last one ran nothing else",
 				trial.Losses, strings.Join(l.victims(trial), ", ")),

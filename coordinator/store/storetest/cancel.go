@@ -58,6 +58,22 @@ func testCancel(t *testing.T, open func(t *testing.T) sweep.Store) {
 		wantError(t, err, sweep.ErrNotFound)
 	})
 
+	// The broker that had its job was wiped, and its worker may be gone.
+	t.Run("PutBack", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 1, 1)
+		id := trialID("s1", 0)
+		f.record(f.started(id, "a"))
+		f.putBack(id)
+		_, err := f.CancelTrials(f.ctx, "s1")
+		f.must(err)
+		list, err := f.Executions(f.ctx, id)
+		f.must(err)
+		if len(list) != 1 || list[0].Outcome != sweep.ExecutionLost || list[0].EndedAt.IsZero() {
+			t.Errorf("the execution of a cancelled trial: %+v", list)
+		}
+	})
+
 	t.Run("NothingToCancel", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 1, 1)

@@ -216,6 +216,30 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	})
 
+	// The job is delivered again before it is known that the third worker vanished: no execution of a trial that failed
+	// runs.
+	t.Run("Next", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 1, 1)
+		id := trialID("s1", 0)
+		f.record(f.started(id, "a"), lost(f, id, ""), f.started(id, "b"), lost(f, id, ""), alone(f, id, "c"))
+		f.record(alone(f, id, "d"))
+		f.record(lost(f, id, "c"))
+		if got := want(f, id, sweep.Failed, 3); got.Worker != "worker-c" {
+			t.Errorf("%+v", got)
+		}
+		list, err := f.Executions(f.ctx, id)
+		f.must(err)
+		for _, e := range list {
+			if e.Outcome != sweep.ExecutionLost || e.EndedAt.IsZero() || e.Charged != (e.ID != "d") {
+				t.Errorf("%+v", e)
+			}
+		}
+		if got := replaced(f); len(got) > 0 {
+			t.Errorf("replaced are %v", got)
+		}
+	})
+
 	t.Run("PutBack", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 1, 1)
