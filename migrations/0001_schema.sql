@@ -331,9 +331,9 @@ CREATE TABLE trial_refusals (
 ){{.WithoutRowid}};
 
 -- The values of the metric by which trials are stopped, in the order in which they became known: those of a trial at
--- the positions (numbers of values) at which trials are compared, and the best one of all so far. They replace the
--- trial's earlier ones, of which a retry leaves none. running says that the trial was observed while it ran, else its
--- result had them. A trial that reuses a result has a copy.
+-- the positions (numbers of values) at which trials are compared, and the best one of all so far, if that is
+-- compared. They replace the trial's earlier ones, of which a retry leaves none. running says that the trial was observed
+-- while it ran, else its result had them. A trial that reuses a result has a copy.
 CREATE TABLE stored_observations (
     observation_no bigint           GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     trial_no       bigint           NOT NULL,
@@ -341,7 +341,7 @@ CREATE TABLE stored_observations (
     running        boolean          NOT NULL,
     position_array bigint[]         NOT NULL,
     value_array    real[]           NOT NULL,
-    best           double precision NOT NULL
+    best           double precision
 );
 CREATE INDEX stored_observations_trial ON stored_observations (trial_no, observation_no);
 

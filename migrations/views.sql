@@ -57,9 +57,9 @@ JOIN sweeps AS s USING (sweep_no)
 LEFT JOIN outcomes AS o USING (trial_no)
 WHERE s.deleted_at IS NULL;
 
--- A metric of a trial and its last value. One that is not finite has no row.
+-- A metric of a trial and its last value.
 --   metric              the metric's name
---   value               its last value
+--   value               its last value; NULL if it is not finite
 CREATE VIEW metrics AS
 SELECT s.sweep_id, s.name AS sweep_name, t.trial_index, v.key AS metric, CAST(v.value AS double precision) AS value
 FROM sweeps AS s
@@ -154,7 +154,7 @@ FROM stored_executions AS e;
 --   observation_no      the observation, in the order in which they became known
 --   position            how many values of the metric there were
 --   value               the value there
---   best                the best value so far, if that is compared
+--   best                the best value so far; NULL if that is not compared
 CREATE VIEW observations AS
 SELECT o.observation_no, s.sweep_id, t.trial_index, o.metric, p.{{if .SQLite}}step AS {{end}}position,
     p.value{{if .Postgres}}::double precision AS value{{end}}, o.best

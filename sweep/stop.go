@@ -53,9 +53,17 @@ type Marks struct {
 	Values []float32 `json:"values"`
 	// Bands, if there are any, are the positions instead.
 	Bands []int64 `json:"bands,omitempty"`
-	// Count is the number of values, and Best the best of them, if anything is decided by it.
-	Count int64   `json:"count,omitempty"`
-	Best  float32 `json:"best,omitempty"`
+	// Count is the number of values, and Best the best of them, nil if nothing is decided by it.
+	Count int64    `json:"count,omitempty"`
+	Best  *float32 `json:"best,omitempty"`
+}
+
+// BestOr returns the best value, or another number if nothing is decided by it.
+func (m *Marks) BestOr(none float64) float64 {
+	if m.Best == nil {
+		return none
+	}
+	return float64(*m.Best)
 }
 
 // Positions are those of the values.
@@ -92,7 +100,7 @@ func (w *Watch) Marks() *Marks { return &w.marks }
 // mark records a value at the positions that it is at.
 func (w *Watch) mark(value float32) {
 	if w.marks.Count = w.count; w.rule.Best || len(w.rule.Bands) == 0 {
-		w.marks.Best = w.best
+		w.marks.Best = new(w.best)
 	}
 	if len(w.rule.Bands) == 0 {
 		if w.count == StopPosition(len(w.marks.Values)) {

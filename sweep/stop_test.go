@@ -78,7 +78,7 @@ func TestWatch(t *testing.T) {
 				if reason != test.reason {
 					t.Errorf("batches of %d steps: %q, want %q", size, reason, test.reason)
 				}
-				if !reflect.DeepEqual(w.Marks(), &Marks{Metric: "loss", Values: test.marks, Count: w.count, Best: w.best}) {
+				if !reflect.DeepEqual(w.Marks(), &Marks{Metric: "loss", Values: test.marks, Count: w.count, Best: &w.best}) {
 					t.Errorf("batches of %d steps: marks %v, want %v", size, w.Marks(), test.marks)
 				}
 				for _, c := range r.Curves() {

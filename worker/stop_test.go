@@ -88,7 +88,7 @@ func TestStoppedEarly(t *testing.T) {
 		t.Errorf("%s, %q", want.State, want.Error)
 	}
 	if !reflect.DeepEqual(want.Summary, map[string]float64{"accuracy": 0.2, "loss": 4}) || want.Seconds <= 0 ||
-		!reflect.DeepEqual(want.Marks, &sweep.Marks{Metric: "loss", Values: []float32{5, 4}, Count: 2, Best: 4}) {
+		!reflect.DeepEqual(want.Marks, &sweep.Marks{Metric: "loss", Values: []float32{5, 4}, Count: 2, Best: new(float32(4))}) {
 		t.Errorf("%+v, marks %+v", want, want.Marks)
 	}
 	cut := loss(0.1, 0.2)
@@ -104,7 +104,7 @@ func TestStoppedEarly(t *testing.T) {
 		}
 	}
 	if got := r.result(5); got.State != sweep.Completed || !reflect.DeepEqual(got.Marks,
-		&sweep.Marks{Metric: "loss", Values: []float32{3, 2, 1}, Count: 3, Best: 1}) {
+		&sweep.Marks{Metric: "loss", Values: []float32{3, 2, 1}, Count: 3, Best: new(float32(1))}) {
 		t.Errorf("%s, %q, marks %+v", got.State, got.Error, got.Marks)
 	}
 }
@@ -136,7 +136,7 @@ func TestHalted(t *testing.T) {
 	next <- struct{}{}
 	points := r.last(sweep.EventPoints, 1, 1)
 	if !reflect.DeepEqual(points.Marks, &sweep.Marks{Metric: "loss", Bands: []int64{2, 4}, Values: []float32{7}, Count: 2,
-		Best: 7}) {
+		Best: new(float32(7))}) {
 		t.Errorf("marks %+v", points.Marks)
 	}
 	halt := func(index, band int64) {

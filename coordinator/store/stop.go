@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"sweep/coordinator/store/database"
@@ -35,18 +36,18 @@ func (r *recording) saveMarks() {
 		err := row.Scan(&o.trial, &o.values, &o.best)
 		last[o.trial] = o
 		return err
-	}, `SELECT o.trial_no, o.value_array, o.best FROM {v} JOIN stored_observations AS o USING (trial_no)
+	}, `SELECT o.trial_no, o.value_array, coalesce(o.best, 0.0) FROM {v} JOIN stored_observations AS o USING (trial_no)
 		WHERE NOT EXISTS (SELECT 1 FROM stored_observations AS l
 			WHERE l.trial_no = o.trial_no AND l.observation_no > o.observation_no)`, keyBatch(running))
 	added = slices.DeleteFunc(added, func(t *ledger.Trial) bool {
 		before, known := last[t.Key]
-		return known && before.best == float64(t.Marks.Best) && slices.Equal(before.values, t.Marks.Values)
+		return known && before.best == t.Marks.BestOr(0) && slices.Equal(before.values, t.Marks.Values)
 	})
 	observed := make([]observation, len(added))
 	r.insert("stored_observations", database.Rows(len(added), observationColumns, func(i int, row []any) []any {
 		t := added[i]
 		observed[i] = observation{t.Key, t.Marks.Metric, len(t.Marks.Bands) > 0, t.Marks.Positions(), t.Marks.Values,
-			float64(t.Marks.Best)}
+			t.Marks.BestOr(math.NaN())} // NULL
 		return observed[i].columns(row)
 	}))
 	r.run(carriedOut, keyBatch(ended))
@@ -87,7 +88,7 @@ func (r *recording) saveStopped(stopped []*ledger.Trial) {
 		WHERE TRUE ON CONFLICT (trial_no, observation_no, position) DO NOTHING`, r.now, database.Rows(len(stopped),
 		"trial_no, position, value, reason", func(i int, row []any) []any {
 			t := stopped[i]
-			at[i], best[i] = sweep.StopPosition(len(t.Marks.Values)-1), float64(t.Marks.Best)
+			at[i], best[i] = sweep.StopPosition(len(t.Marks.Values)-1), t.Marks.BestOr(0)
 			return append(row, &t.Key, &at[i], &best[i], &t.Outcome.Error)
 		}))
 }
@@ -137,7 +138,7 @@ func (s *Store) Observations(ctx context.Context, id, metric string, running boo
 			o.Best = float32(best)
 			all = append(all, o)
 			return err
-		}, `SELECT o.observation_no, t.trial_index, o.position_array, o.value_array, o.best, t.state = 'running'
+		}, `SELECT o.observation_no, t.trial_index, o.position_array, o.value_array, coalesce(o.best, 0.0), t.state = 'running'
 				AND NOT EXISTS (SELECT 1 FROM stored_decisions AS d WHERE d.trial_no = t.trial_no AND d.pending)
 			FROM trials AS t JOIN stored_observations AS o USING (trial_no)
 			WHERE t.sweep_no = $1 AND t.trial_index >= $2 AND t.trial_index < $3 AND o.metric = $4 AND o.running = $5

@@ -21,7 +21,7 @@ func observed(rule *Hyperband, index int, running bool, history ...float32) swee
 	}
 	w.Cut([]sweep.Curve{{Metric: rule.Metric, Steps: steps, Values: history}})
 	return sweep.Observation{Number: int64(index + 1), Trial: int64(index), Positions: w.Marks().Positions(),
-		Values: w.Marks().Values, Best: w.Marks().Best, Open: running}
+		Values: w.Marks().Values, Best: float32(w.Marks().BestOr(0)), Open: running}
 }
 
 // The bands and decisions are those of W&B's engine for its own examples.

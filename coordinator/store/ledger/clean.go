@@ -104,7 +104,10 @@ func cleanArtifacts(artifacts []sweep.Artifact) []sweep.Artifact {
 // cleanMarks returns marks that can be stored, with a value for each position at most.
 func cleanMarks(m *sweep.Marks) *sweep.Marks {
 	c := *m
-	c.Metric, c.Best = cleanText(m.Metric), float32(finite(float64(m.Best)))
+	c.Metric = cleanText(m.Metric)
+	if m.Best != nil {
+		c.Best = new(float32(finite(float64(*m.Best))))
+	}
 	c.Values = slices.DeleteFunc(slices.Clone(m.Values), func(v float32) bool {
 		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
 	})

@@ -16,7 +16,7 @@ func stopped(marks ...float32) *sweep.Result {
 	return &sweep.Result{
 		State: sweep.Stopped, Error: "stopped at value 2", Summary: map[string]float64{"loss": float64(marks[len(marks)-1])},
 		Seconds: 0.5, Digest: "cut", Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1, 2}, Values: []float32{3, 2}}},
-		Marks: &sweep.Marks{Metric: "loss", Values: marks, Best: slices.Min(marks)},
+		Marks: &sweep.Marks{Metric: "loss", Values: marks, Best: new(slices.Min(marks))},
 	}
 }
 
@@ -188,7 +188,7 @@ func testDecisions(t *testing.T, open func(t *testing.T) sweep.Store) {
 	points := func(index int64, values ...float32) sweep.Event {
 		e := f.event(sweep.EventPoints, trialID("s1", index), "x")
 		n := int64(len(values))
-		e.Marks = &sweep.Marks{Metric: "loss", Bands: []int64{1, 2, 4}, Values: values, Count: n + 1, Best: values[n-1]}
+		e.Marks = &sweep.Marks{Metric: "loss", Bands: []int64{1, 2, 4}, Values: values, Count: n + 1, Best: new(values[n-1])}
 		return e
 	}
 	for index := range int64(4) {
@@ -197,7 +197,7 @@ func testDecisions(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f.record(points(0, 0)) // as before
 	f.record(points(1, 1, 0.5))
 	final := completed(1, "a")
-	final.Marks = &sweep.Marks{Metric: "loss", Bands: []int64{1, 2, 4}, Values: []float32{3, 2, 1}, Count: 9, Best: 0.5}
+	final.Marks = &sweep.Marks{Metric: "loss", Bands: []int64{1, 2, 4}, Values: []float32{3, 2, 1}, Count: 9, Best: new(float32(0.5))}
 	f.record(f.finished(trialID("s1", 3), "x", final))
 	// observed are the observations, in their order, with their trials and whether these are open.
 	observed := func(metric string) (list []string, last int64) {
@@ -277,4 +277,9 @@ func testDecisions(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f.wantRows(`SELECT metric, position, value, best FROM observations WHERE sweep_id = 's1' AND trial_index = 1
 		ORDER BY observation_no, position`, []any{"loss", int64(1), 1.0, 1.0}, []any{"loss", int64(1), 1.0, 0.5},
 		[]any{"loss", int64(2), 0.5, 0.5})
+	f.create("s2", 1, 1)
+	alone := points(0, 3)
+	alone.TrialID, alone.Marks.Best = trialID("s2", 0), nil // by a rule to which the best value is nothing
+	f.record(f.started(alone.TrialID, "x"), alone)
+	f.wantRows(`SELECT position, value, best FROM observations WHERE sweep_id = 's2'`, []any{int64(1), 3.0, nil})
 }
