@@ -168,6 +168,14 @@ func Locate(ctx context.Context, record *sweep.SweepRecord, points []sweep.Param
 	return indices, nil
 }
 
+// Fingerprints are those of the trials of a grid, by which the results of earlier ones are reused.
+func Fingerprints(submission *sweep.Submission, grid *sweep.Grid) (all []sweep.Fingerprint) {
+	for _, t := range trials(submission, grid) {
+		all = append(all, t.Fingerprint)
+	}
+	return all
+}
+
 // trials yields the trials of the points of a grid, as far as their parameters tell what they are.
 func trials(submission *sweep.Submission, grid *sweep.Grid) iter.Seq2[int64, sweep.Trial] {
 	return func(yield func(int64, sweep.Trial) bool) {

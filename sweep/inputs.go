@@ -59,6 +59,8 @@ type InputList struct {
 	Inputs
 	ListDigest string `json:"list_digest"`
 	Trials     int64  `json:"trials"`
+	// Fingerprints are those of the query of which it has a completed trial.
+	Fingerprints []Fingerprint `json:"fingerprints,omitempty"`
 }
 
 // InputQuery selects lists: those of the completed trials of a program by its digest, of those of a sweep, or the one
@@ -67,6 +69,8 @@ type InputQuery struct {
 	Program string `json:"program,omitempty"`
 	Sweep   string `json:"sweep,omitempty"`
 	Index   *int64 `json:"index,omitempty"`
+	// Fingerprints are looked for among the trials of a program.
+	Fingerprints []Fingerprint `json:"fingerprints,omitempty"`
 }
 
 // Digest returns the hexadecimal SHA-256 of a clean list.

@@ -12,38 +12,39 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sweep/coordinator"
 	"sweep/sweep"
+	"sweep/sweep/policy"
 	"sweep/worker/script"
 )
 
 // compareInputs finds which results of a plan's program were made from what is on this disk: only these are reused. The
-// note says which inputs have changed since the others, of those that differ in the fewest, and is empty if none have.
+// note says which inputs have changed since the others were made that trials of the plan would reuse, of those that
+// differ in the fewest. It is empty if there are none.
 func (p *plan) compareInputs(ctx context.Context, results sweep.Reader) (note string, err error) {
 	s := p.submission.Spec.Script
 	if s == nil || !p.submission.Reuse {
 		return "", nil
 	}
 	p.submission.Unchanged = nil
-	lists := 0
-	checker, changed, trials, fewest := p.checker(), map[string]bool{}, int64(0), sweep.MostInputs
+	var points []sweep.Fingerprint
+	if p.grid.Count() <= checkedPoints && !policy.ByResults(&p.submission.Spec) { // else any result may be of a trial
+		points = coordinator.Fingerprints(p.submission, p.grid)
+	}
+	lists, checker, reused := 0, p.checker(), map[sweep.Fingerprint]bool{}
+	var others []changedList
 	for _, program := range slices.Sorted(maps.Values(p.submission.Datasets)) {
-		err := results.Inputs(ctx, sweep.InputQuery{Program: program}, func(l *sweep.InputList) error {
+		query := sweep.InputQuery{Program: program, Fingerprints: points}
+		err := results.Inputs(ctx, query, func(l *sweep.InputList) error {
 			lists++
 			rows := checker.Changed(&l.Inputs)
-			if len(rows) == 0 {
-				p.submission.Unchanged = append(p.submission.Unchanged, l.ListDigest)
+			if len(rows) > 0 {
+				others = append(others, changedList{l, rows})
 				return ctx.Err()
 			}
-			if len(rows) > fewest {
-				return ctx.Err()
-			}
-			if len(rows) < fewest {
-				clear(changed)
-				fewest, trials = len(rows), 0
-			}
-			trials += l.Trials
-			for _, row := range rows {
-				changed[inputName(row)] = true
+			p.submission.Unchanged = append(p.submission.Unchanged, l.ListDigest)
+			for _, fingerprint := range l.Fingerprints {
+				reused[fingerprint] = true
 			}
 			return ctx.Err()
 		})
@@ -55,6 +56,17 @@ func (p *plan) compareInputs(ctx context.Context, results sweep.Reader) (note st
 		note = fmt.Sprintf("only the newest %d lists of inputs were compared: results with others are not reused",
 			sweep.MostInputLists)
 	}
+	for i := range others {
+		if l := others[i]; points != nil {
+			l.Trials = 0
+			for _, fingerprint := range l.Fingerprints {
+				if !reused[fingerprint] {
+					l.Trials++
+				}
+			}
+		}
+	}
+	changed, trials := closest(others)
 	if len(changed) == 0 {
 		return note, nil
 	}
@@ -67,6 +79,33 @@ func (p *plan) compareInputs(ctx context.Context, results sweep.Reader) (note st
 	}
 	return fmt.Sprintf("%s of this program %s not reused: made with another %s%s",
 		sweep.CountText(trials, "earlier result"), verb, someNames(slices.Sorted(maps.Keys(changed))), note), nil
+}
+
+// changedList is a list of inputs with those that have changed.
+type changedList struct {
+	*sweep.InputList
+	changed []sweep.Input
+}
+
+// closest returns the names of what has changed in the lists that differ in the fewest inputs, and how many trials have
+// these lists.
+func closest(lists []changedList) (changed map[string]bool, trials int64) {
+	changed = map[string]bool{}
+	fewest := sweep.MostInputs
+	for _, l := range lists {
+		if l.Trials == 0 || len(l.changed) > fewest {
+			continue
+		}
+		if len(l.changed) < fewest {
+			clear(changed)
+			fewest, trials = len(l.changed), 0
+		}
+		trials += l.Trials
+		for _, row := range l.changed {
+			changed[inputName(row)] = true
+		}
+	}
+	return changed, trials
 }
 
 // checker compares lists of inputs with this machine. Only programs that run here have its variables.

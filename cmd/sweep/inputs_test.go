@@ -61,6 +61,7 @@ func TestResultsBelongToTheirInputs(t *testing.T) {
 				t.Errorf("expand: exit code %d: %s%s", code, stdout, stderr)
 			}
 			run("1 earlier result of this program is not reused: made with another "+test.changed, "(1 reused")
+			run("(1 reused", "not reused")
 			if err == nil {
 				write(t, dir, test.changed, string(before))
 			} else if err := os.Remove(filepath.Join(dir, test.changed)); err != nil {
@@ -241,5 +242,5 @@ func TestInputsOnACluster(t *testing.T) {
 	write(t, own, "model.py", "loss = 2\n")
 	write(t, theirs, "model.py", "loss = 2\n")
 	submit("third", 0, true)
-	submit("fourth", 2, true)
+	submit("fourth", 2, false)
 }

@@ -72,6 +72,12 @@ const programLists = `SELECT l.list_no, l.list_digest, l.unrecorded, count(*) FR
 	WHERE l.program = $1 AND t.state = 'completed'
 	GROUP BY l.list_no, l.list_digest, l.unrecorded ORDER BY l.list_no DESC LIMIT $2`
 
+// listsOf finds the lists of completed trials by their fingerprints, which an index has by their beginnings.
+const listsOf = `SELECT DISTINCT n.list_no, t.fingerprint
+	FROM {v} CROSS JOIN trials AS t JOIN trial_inputs AS n USING (trial_no)
+	WHERE substr(t.fingerprint, 1, 16) = substr(v.fingerprint, 1, 16) AND t.fingerprint = v.fingerprint
+		AND t.state = 'completed' AND t.source_no IS NULL`
+
 // Inputs implements sweep.Store.
 func (s *Store) Inputs(ctx context.Context, query sweep.InputQuery, yield func(*sweep.InputList) error) error {
 	var lists []*sweep.InputList
@@ -93,6 +99,18 @@ func (s *Store) Inputs(ctx context.Context, query sweep.InputQuery, yield func(*
 			return err
 		}, `SELECT i.list_no, i.kind, i.name, i.digest FROM {v} JOIN stored_inputs AS i USING (list_no)
 			ORDER BY i.list_no, i.kind, i.name`, ints("list_no", numbers))
+		wanted := query.Fingerprints
+		t.each(func(row database.Row) error {
+			var number int64
+			var fingerprint string
+			err := row.Scan(&number, &fingerprint)
+			if l := byNumber[number]; l != nil {
+				l.Fingerprints = append(l.Fingerprints, sweep.Fingerprint(fingerprint))
+			}
+			return err
+		}, listsOf, database.Rows(len(wanted), "fingerprint", func(i int, row []any) []any {
+			return append(row, (*string)(&wanted[i]))
+		}))
 	}
 	const grouped = ` GROUP BY l.list_no, l.list_digest, l.unrecorded ORDER BY l.list_no DESC LIMIT `
 	var err error

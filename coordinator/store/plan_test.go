@@ -126,6 +126,7 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"unheard":     {unheard, []any{int64(1), int64(7), time.Now(), time.Now(), int64(10)}},
 		"reusable": {reusable, []any{"", int64(0), "", "", "", ",3,", int64(1), int64(0),
 			texts("fingerprint", []string{"1", "2"})}},
+		"listsOf":      {listsOf, []any{texts("fingerprint", []string{"1", "2"})}},
 		"programLists": {programLists, []any{"d", sweep.MostInputLists}},
 		"selectLists": {selectLists + `t.sweep_no = $1 AND t.trial_index = $2 GROUP BY l.list_no, l.list_digest, l.unrecorded`,
 			[]any{int64(1), int64(2)}},

@@ -65,6 +65,11 @@ func testInputs(t *testing.T, open func(t *testing.T) sweep.Store) {
 	if all := f.lists(sweep.InputQuery{Program: "d2"}); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
+	sought := []sweep.Fingerprint{trials("s1", 0, 1)[0].Fingerprint, "unknown"}
+	if all := f.lists(sweep.InputQuery{Program: "d1", Fingerprints: sought}); len(all[1].Fingerprints) != 0 ||
+		!reflect.DeepEqual(all[2].Fingerprints, sought[:1]) {
+		t.Errorf("lists of fingerprints: %+v", all)
+	}
 	index := int64(2)
 	if all := f.lists(sweep.InputQuery{Sweep: "s1", Index: &index}); len(all) != 1 ||
 		!reflect.DeepEqual(all[0].Rows, read("b").Rows) {
