@@ -131,8 +131,8 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 	first := &record.Grids[0].Submission
 	if program := submission.Spec.Script; program != nil && len(first.Datasets) > 0 && len(submission.Datasets) > 0 &&
 		!maps.Equal(first.Datasets, submission.Datasets) {
-		return 0, fmt.Errorf("extending sweep %s: the program %s in %s, or a file that belongs to it, has changed since "+
-			"the sweep was submitted: put it back, or submit the file as a sweep of its own", record.ID,
+		return 0, fmt.Errorf("extending sweep %s: the program %s in %s, or a file that belongs to it, has changed "+
+			"since the sweep was submitted: put it back, or submit the file as a sweep of its own", record.ID,
 			cmp.Or(program.Program, strings.Join(program.Command, " ")), program.Directory)
 	}
 	own, other := first.Spec.Select.Filled(&first.Description), submission.Spec.Select.Filled(&submission.Description)

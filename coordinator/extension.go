@@ -107,7 +107,8 @@ func openGrids(record *sweep.SweepRecord) (grids []openGrid, compared int64, err
 		if err != nil {
 			return nil, 0, err
 		}
-		grids = append(grids, openGrid{grid, anyVersion(&g.Submission), g.First, grid.Finder(&g.Submission.Description)})
+		finder := grid.Finder(&g.Submission.Description)
+		grids = append(grids, openGrid{grid, anyVersion(&g.Submission), g.First, finder})
 		if grids[i].finder == nil {
 			compared += g.Points
 		}
