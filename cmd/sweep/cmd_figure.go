@@ -44,7 +44,7 @@ Defaults come from the sweep file: the metric and groups of its select, and the
 parameters with the most values. Fonts are embedded, and equal results give the same
 file, byte for byte. The caption lists what is not shown: failed or diverged trials,
 and groups beyond --groups. With several sweeps, "sweep" is a parameter like the
-others.
+others; a figure that does not tell them apart counts a trial that several have once.
 
 Exit codes: 0 done, 2 an impossible figure, 4 no such sweep, or nothing to draw.`,
 		Example: `  sweep figure curves latest -o curves.svg --metric validation_loss --log-y

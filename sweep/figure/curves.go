@@ -55,10 +55,13 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 			return err
 		}
 	}
-	list := d.groups(compared, o.GroupBy)
+	var list []group
 	groupOf := map[string]string{}
 	if len(o.GroupBy) == 0 {
 		list = d.bestPoints(compared, by, groupOf)
+	} else {
+		compared = d.once(compared, o.GroupBy...)
+		list = d.groups(compared, o.GroupBy)
 	}
 	all := len(list)
 	list = d.best(list, by, o.Groups)

@@ -57,6 +57,7 @@ type data struct {
 	err          error                // the first error of reading them
 	trials       []trial
 	counts       frame.Counts
+	repeated     int64 // trials that once has left out
 	descriptions []*sweep.Description
 	choice       sweep.Select
 	// varying are the parameters in which the trials differ, the seed left out.
@@ -199,6 +200,30 @@ func (d *data) valued(metric string) ([]trial, error) {
 			metric, strings.Join(d.metricNames(), ", "), sweep.ErrNotFound)
 	}
 	return kept, nil
+}
+
+// once leaves out trials that a sweep before has too, unless the sweep is among the parameters that a figure tells
+// trials apart by.
+func (d *data) once(trials []trial, by ...string) []trial {
+	if d.frame.Sweeps() == 1 || slices.Contains(by, frame.SweepColumn) {
+		return trials
+	}
+	first, err := d.frame.Once(d.ctx)
+	if err != nil {
+		d.err = cmp.Or(d.err, err)
+		return trials
+	}
+	kept := slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { return !first(t.row) })
+	again := int64(len(trials) - len(kept))
+	d.counts[frame.Completed] -= again
+	d.repeated += again
+	for _, t := range d.trials {
+		if t.diverged() && !first(t.row) {
+			d.counts[frame.Diverged]--
+			d.repeated++
+		}
+	}
+	return kept
 }
 
 // scored returns a metric, or the one that trials are compared by, and the trials that have it.

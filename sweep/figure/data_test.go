@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"sweep/sweep"
@@ -78,6 +79,40 @@ func TestSweeps(t *testing.T) {
 	const want = "[lr 0.1, s1 s1/0 lr 0.2, s1 s1/1 lr 0.1, b s2/0 lr 0.2, b s2/1 lr 0.1, s3 s3/0 lr 0.2, s3 s3/1]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// A trial that several sweeps have counts once in a figure that does not tell sweeps apart.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	reader := completed{all: []sweep.Parameters{{"x": 0.1, "seed": int64(1)}, {"x": 0.1, "seed": int64(2)},
+		{"x": 0.2, "seed": int64(1)}, {"x": 0.2, "seed": "1"}}}
+	records := []*sweep.SweepRecord{{ID: "s1", Name: "a", Trainer: "t"}, {ID: "s2", Name: "b", Trainer: "t"},
+		{ID: "s3", Name: "c", Trainer: "other"}}
+	for _, c := range []struct {
+		o    Options
+		left int
+	}{
+		{Options{Kind: "table", GroupBy: []string{"x"}}, 4},
+		{Options{Kind: "table", GroupBy: []string{"x", frame.SweepColumn}}, 0},
+		{Options{Kind: "heatmap", X: "x", Y: "seed"}, 4},
+		{Options{Kind: "heatmap", X: "x", Y: frame.SweepColumn}, 0},
+		{Options{Kind: "slice", X: "x", GroupBy: []string{"seed"}}, 4},
+		{Options{Kind: "slice", X: "x", GroupBy: []string{frame.SweepColumn}}, 0},
+		{Options{Kind: "parallel"}, 0},
+	} {
+		c.o.Metric, c.o.Groups, c.o.Top, c.o.Width = "loss", 8, 10, 14
+		f, err := Draw(t.Context(), reader, records, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if c.left > 0 {
+			want = fmt.Sprintf("Not drawn: %d that another sweep has too.", c.left)
+		}
+		if last := f.notes[len(f.notes)-1]; want != "" && last != want || strings.Contains(last, "Not drawn") != (want != "") {
+			t.Errorf("%+v: %q, want %q", c.o, f.notes, want)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (f *Figure) noteLeftOut(d *data, drawn int, without string) {
 		what string
 	}{{d.counts[frame.Diverged], "diverged"}, {d.counts[frame.Failed], "failed"},
 		{d.counts[frame.Stopped], "stopped early"}, {d.counts[frame.Skipped], "skipped"},
-		{d.counts[frame.Cancelled], "cancelled"}, {d.unfinished(), "not ended"},
+		{d.counts[frame.Cancelled], "cancelled"}, {d.unfinished(), "not ended"}, {d.repeated, "that another sweep has too"},
 		{d.counts[frame.Completed] - int64(drawn), "without " + without}} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))

@@ -27,6 +27,7 @@ func (d *data) heatmap(f *Figure, o Options) error {
 	if err != nil {
 		return err
 	}
+	trials = d.once(trials, x, y)
 	columns, rows := valuesOf(trials, x), valuesOf(trials, y)
 	cells := map[cell][]float64{}
 	drawn := 0

@@ -129,6 +129,7 @@ func (d *data) slice(f *Figure, o Options) error {
 	if err != nil {
 		return err
 	}
+	trials = d.once(trials, append([]string{x}, by...)...)
 	across := newAxis(trials, x, o.LogX)
 	if o.LogX && !across.log {
 		return wrong("the parameter %s has values that have no logarithm", x)

@@ -27,6 +27,7 @@ func (d *data) table(f *Figure, o Options) error {
 	if err := d.check(by...); err != nil {
 		return err
 	}
+	trials = d.once(trials, by...)
 	list := d.groups(trials, by)
 	all := len(list)
 	list = d.best(list, metric, o.Groups)

@@ -96,7 +96,7 @@ type Frame struct {
 	states  *os.File
 	pages   []Counts
 	loaded  Loaded
-	sweeps  []sweep.TrialID // those that were Read, with their first rows
+	sweeps  []readSweep // those that were Read
 }
 
 // New returns an empty frame that keeps its columns in a directory, "" for that of

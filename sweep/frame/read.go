@@ -12,6 +12,12 @@ import (
 // SweepColumn names the sweep of trials of several, as if it were a parameter.
 const SweepColumn = "sweep"
 
+// readSweep is a sweep that was Read: its first row is that of the trial.
+type readSweep struct {
+	sweep.TrialID
+	trainer string
+}
+
 // Read returns a frame of the trials of sweeps that fit a query. It knows some names even if no trial has them.
 func Read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord, q sweep.TrialQuery,
 	names ...sweep.Name) (*Frame, error) {
@@ -45,7 +51,7 @@ func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 	q.OrderBy, q.Descending = "", false
 	for _, record := range records {
 		first := (f.loaded.Rows + chunk - 1) / chunk * chunk
-		f.sweeps = append(f.sweeps, sweep.TrialID{Sweep: record.ID, Index: first})
+		f.sweeps = append(f.sweeps, readSweep{sweep.TrialID{Sweep: record.ID, Index: first}, record.Trainer})
 		title := record.Name
 		if slices.ContainsFunc(records, func(r *sweep.SweepRecord) bool { return r != record && r.Name == title }) {
 			title = record.ID
@@ -86,11 +92,53 @@ func (f *Frame) Sweeps() int { return len(f.sweeps) }
 
 // Trial returns the trial of a row of a frame that was Read.
 func (f *Frame) Trial(row int64) sweep.TrialID {
+	of := f.sweepOf(row)
+	return sweep.TrialID{Sweep: of.Sweep, Index: row - of.Index}
+}
+
+func (f *Frame) sweepOf(row int64) *readSweep {
 	at := len(f.sweeps) - 1
 	for f.sweeps[at].Index > row {
 		at--
 	}
-	return sweep.TrialID{Sweep: f.sweeps[at].Sweep, Index: row - f.sweeps[at].Index}
+	return &f.sweeps[at]
+}
+
+// Once returns what tells, of a frame that was Read, whether a row is the first that it is called with of those that
+// are one trial: they have one trainer and, sweep aside, the same parameters.
+func (f *Frame) Once(ctx context.Context) (func(row int64) bool, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	var columns []*column
+	for own, c := range f.members[sweep.ParameterKind] {
+		if own != SweepColumn || len(f.sweeps) == 1 {
+			columns = append(columns, c)
+		}
+	}
+	all, err := f.compile(Filter{})
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]uint64, f.loaded.Rows)
+	for b, err := range f.batches(ctx, all, columns) {
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range b.matches {
+			keys[b.base+int64(i)] = hash(b.values, i)
+		}
+	}
+	type identity struct {
+		trainer string
+		key     uint64
+	}
+	met := map[identity]bool{}
+	return func(row int64) bool {
+		one := identity{f.sweepOf(row).trainer, keys[row]}
+		again := met[one]
+		met[one] = true
+		return !again
+	}, nil
 }
 
 // Cells returns the values of a column by row, as in a Group; all are nil if there is no such column.

@@ -140,7 +140,7 @@ func (c *Collection) add(p *gridPoint, t *trial, compared bool, summary map[stri
 	if baseline, measured := summary[baselineLoss]; measured {
 		p.baseline = baseline
 	}
-	p.add(t)
+	p.trials = append(p.trials, t)
 }
 
 // groupOf returns the group of a grid point.

@@ -127,7 +127,7 @@ func (b *board) add(p *gridPoint, t *trial, compared bool, _ map[string]float64)
 			}
 		}
 	}
-	p.add(t)
+	p.trials = append(p.trials, t)
 }
 
 // matches reports whether parameters have some values.

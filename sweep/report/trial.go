@@ -47,10 +47,15 @@ type reading struct {
 	seeded bool
 }
 
-// read calls add for each trial, in order, with its grid point and metrics. compared says whether it has what decides.
+// read calls add for each trial, in order, with its grid point and metrics. compared says whether it has what decides
+// and is not the same as one before, of another sweep.
 func (r *reading) read(ctx context.Context, f *frame.Frame,
 	add func(p *gridPoint, t *trial, compared bool, summary map[string]float64)) error {
 	points, err := r.points(ctx, f)
+	if err != nil {
+		return err
+	}
+	once, err := f.Once(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,7 +93,7 @@ func (r *reading) read(ctx context.Context, f *frame.Frame,
 			}
 			t.metrics = append(t.metrics, value)
 		}
-		add(p, t, compared || r.choice.By == "", summary)
+		add(p, t, (compared || r.choice.By == "") && once(row), summary)
 	})
 }
 
@@ -130,13 +135,6 @@ func members(object []byte) []byte {
 		return nil
 	}
 	return append(slices.Clone(inner), ',')
-}
-
-// add adds a trial. The same one of another sweep counts once.
-func (p *gridPoint) add(t *trial) {
-	if !slices.ContainsFunc(p.trials, func(other *trial) bool { return other.seed == t.seed }) {
-		p.trials = append(p.trials, t)
-	}
 }
 
 // before decides between trials that tie: by their points, then by their seeds.
