@@ -9,6 +9,13 @@ import (
 // Operators are those of conditions.
 var Operators = []string{"=", "!=", "<", "<=", ">", ">="}
 
+// Lacks and Has are operators without a value: of trials that do not have what is named, and of those that have it, be
+// it null. They are written as = and != before nothing.
+const (
+	Lacks = "lacks"
+	Has   = "has"
+)
+
 // writtenOperators are what conditions may be written with, the longest first.
 var writtenOperators = []string{"==", "!=", "<=", ">=", "=", "<", ">"}
 
@@ -68,6 +75,13 @@ func readCondition(text, rest string) (c TrialCondition, err error) {
 	}
 	word := strings.TrimSpace(rest[len(operator):])
 	c.Operator = strings.Replace(operator, "==", "=", 1)
+	if word == "" {
+		c.Operator = map[string]string{"=": Lacks, "!=": Has}[c.Operator]
+		if c.Operator == "" {
+			err = fmt.Errorf("%.100q: expected a value after %s", text, operator)
+		}
+		return c, err
+	}
 	if c.Value, err = DecodeValue([]byte(word)); err != nil {
 		c.Value = word
 	}

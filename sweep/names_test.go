@@ -131,13 +131,15 @@ func TestCondition(t *testing.T) {
 		"a==1":                      {"metric.a=", "=", int64(1)},
 		"p<1":                       {"metric.p", "<", int64(1)},
 		"lr=null":                   {"parameter.lr", "=", nil},
+		"lr=":                       {"parameter.lr", Lacks, nil},
+		"lr != ":                    {"parameter.lr", Has, nil},
 		"x=9007199254740993":        {"parameter.x", "=", int64(1<<53 + 1)},
 	} {
 		if got, _, err := n.Condition(text); err != nil || got != want {
 			t.Errorf("%s: %+v, want %+v: %v", text, got, want, err)
 		}
 	}
-	for _, text := range []string{"", "=1", "lr", "lr!1", `"lr" 1`, `"lr"`} {
+	for _, text := range []string{"", "=1", "lr", "lr<", "lr!1", `"lr" 1`, `"lr"`} {
 		if got, _, err := n.Condition(text); err == nil {
 			t.Errorf("%s: %+v", text, got)
 		}

@@ -341,10 +341,10 @@ func QuoteSQL(text string) string { return "'" + strings.ReplaceAll(text, "'", "
 // TrialCondition compares a parameter, a summary metric or a column with a
 // value. Numbers compare with numbers and texts with texts; a value of another
 // type is unequal, and neither smaller nor larger. A trial without the name
-// fits no condition but "= nil".
+// fits no condition but Lacks and, unless it is a parameter, "= nil".
 type TrialCondition struct {
 	Name Name
-	// Operator is one of Operators.
+	// Operator is one of Operators, or Lacks or Has, whose Value means nothing.
 	Operator string
 	Value    any
 }

@@ -98,10 +98,16 @@ func (b *builder) member(name sweep.Name) database.Member {
 	return m
 }
 
+// parameter reports whether a name means a parameter.
+func (b *builder) parameter(name sweep.Name) bool {
+	kind, own := name.Parts()
+	return kind == sweep.ParameterKind || kind == "" && b.own(own)
+}
+
 // column returns the column that a name refers to, if there is one.
 func (b *builder) column(name sweep.Name) (column, bool) {
 	kind, own := name.Parts()
-	if kind == sweep.ParameterKind || kind == "" && b.own(own) {
+	if b.parameter(name) {
 		return column{}, false
 	}
 	if c, ok := columns[own]; ok && kind != sweep.MetricKind {
@@ -380,8 +386,23 @@ func indexed(states []sweep.State) string {
 	return ""
 }
 
+// has is the condition that a trial has what is named, be it null, or lacks it. What is not known of a trial is null.
+func (b *builder) has(c sweep.TrialCondition) string {
+	text := b.present(c.Name)
+	if b.parameter(c.Name) {
+		text = b.member(c.Name).Kind + " IS NOT NULL"
+	}
+	if c.Operator == sweep.Lacks {
+		text = "NOT " + text
+	}
+	return text
+}
+
 // condition builds one comparison.
 func (b *builder) condition(c sweep.TrialCondition) (string, error) {
+	if c.Operator == sweep.Has || c.Operator == sweep.Lacks {
+		return b.has(c), nil
+	}
 	if !slices.Contains(sweep.Operators, c.Operator) {
 		return "", fmt.Errorf("condition on %s: no such operator: %q; there are %s", c.Name, c.Operator,
 			strings.Join(sweep.Operators, " "))
@@ -412,6 +433,8 @@ func (b *builder) condition(c sweep.TrialCondition) (string, error) {
 		switch {
 		case c.Operator != "=" && c.Operator != "!=":
 			return "", fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", c.Name, c.Operator)
+		case v == nil && c.Operator == "=" && b.parameter(c.Name):
+			return "coalesce(" + b.member(c.Name).Kind + " = 'null', FALSE)", nil
 		case v == nil && c.Operator == "=":
 			return "NOT " + b.present(c.Name), nil
 		case v == nil:

@@ -32,6 +32,7 @@ func TestConditions(t *testing.T) {
 		{"=", true, "(b) = CAST($2 AS boolean), FALSE)", true},
 		{"=", nil, "NOT (p)", nil},
 		{"!=", nil, "(p)", nil},
+		{sweep.Lacks, nil, "NOT (p)", nil},
 		{"=", []any{1, "a"}, "(j) = CAST($2 AS text), FALSE)", `[1,"a"]`},
 		{"!=", map[string]any{}, "(p) AND coalesce((j) != CAST($2 AS text), TRUE))", "{}"},
 		{"<", nil, "", nil},

@@ -166,9 +166,10 @@ export interface Statistics {
   best: number;
 }
 
-/** frame.Group: values has one for each parameter of GroupPage.by. */
+/** frame.Group: values has one for each parameter of GroupPage.by; missing are those that its trials do not have. */
 export interface Group {
   values: Scalar[];
+  missing?: number[];
   first: number;
   count: number;
   states: StateCounts;

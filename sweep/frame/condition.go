@@ -92,6 +92,13 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 	if err != nil {
 		return nil, fmt.Errorf("condition on %s: %w", c.name, err)
 	}
+	switch {
+	case condition.Operator == sweep.Has:
+		return func(value uint64) bool { return value != missing }, nil
+	case condition.Operator == sweep.Lacks,
+		want == nil && condition.Operator == "=" && c.kind != sweep.ParameterKind: // what is not known is null
+		return func(value uint64) bool { return value == missing }, nil
+	}
 	if c.label && c.name == sweep.TagColumn && want != nil {
 		condition.Value = want
 		return c.hasTag(&condition)
@@ -109,7 +116,7 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 	case nil:
 		switch condition.Operator {
 		case "=":
-			return c.absent, nil
+			return func(value uint64) bool { return value == c.null && value != missing }, nil
 		case "!=":
 			return func(value uint64) bool { return !c.absent(value) }, nil
 		}

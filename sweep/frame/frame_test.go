@@ -151,7 +151,7 @@ func TestFilterAndOrder(t *testing.T) {
 		{[]sweep.TrialCondition{{Name: "model", Operator: ">=", Value: "m"}}, func(v any, there bool) bool {
 			return v == "rnn"
 		}, "model"},
-		{[]sweep.TrialCondition{{Name: "forget", Operator: "=", Value: nil}}, func(_ any, there bool) bool {
+		{[]sweep.TrialCondition{{Name: "forget", Operator: sweep.Lacks}}, func(_ any, there bool) bool {
 			return !there
 		}, "forget"},
 		{[]sweep.TrialCondition{{Name: "accuracy", Operator: "!=", Value: nil}}, func(_ any, there bool) bool {

@@ -86,12 +86,12 @@ type GroupQuery struct {
 	Members int64
 }
 
-// Group is some trials that agree: the values that they share (nil for a parameter that they do not have, null as JSON
-// for one that is null), the first of them, how many there
-// are, in all and by state, and the statistics of the metrics over those that completed and did
-// not diverge.
+// Group is some trials that agree: the values that they share (nil for a parameter that they do not have, whose place
+// is among Missing, null as JSON for one that is null), the first of them, how many there are, in all and by state, and
+// the statistics of the metrics over those that completed and did not diverge.
 type Group struct {
 	Values  []any            `json:"values"`
+	Missing []int            `json:"missing,omitempty"`
 	First   int64            `json:"first"`
 	Count   int64            `json:"count"`
 	States  map[string]int64 `json:"states"`
@@ -216,7 +216,9 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 		out := Group{Values: make([]any, len(axes)), First: g.first, Count: g.count(), States: g.states(),
 			Metrics: []Statistics{}, Rows: sums[i].rows}
 		for k, c := range axes {
-			out.Values[k] = c.shared(shared[int(number)*len(axes)+k])
+			if out.Values[k] = c.shared(shared[int(number)*len(axes)+k]); out.Values[k] == nil {
+				out.Missing = append(out.Missing, k)
+			}
 		}
 		for k, name := range q.Metrics {
 			out.Metrics = append(out.Metrics, sums[i].metrics[k].statistics(q.Goals[name]))

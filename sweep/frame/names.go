@@ -61,7 +61,7 @@ func NamesIn(ctx context.Context, results sweep.Reader, records ...*sweep.SweepR
 // anyHas reports whether a trial of a sweep has a parameter or metric, true if that cannot be told.
 func anyHas(ctx context.Context, results sweep.Reader, id string, name sweep.Name) (found bool) {
 	err := results.Trials(ctx, sweep.TrialQuery{
-		Sweeps: []string{id}, Limit: 1, Where: []sweep.TrialCondition{{Name: name, Operator: "!="}},
+		Sweeps: []string{id}, Limit: 1, Where: []sweep.TrialCondition{{Name: name, Operator: sweep.Has}},
 	}, func(*sweep.TrialRecord) error {
 		found = true
 		return nil

@@ -173,8 +173,9 @@ const (
 type Member struct {
 	// Join is added to the FROM list.
 	Join string
-	// Present is whether it exists and is not null.
-	Present string
+	// Kind is its type as JSON, the text null for null, NULL if there is none. Present is whether it exists and is not
+	// null.
+	Kind, Present string
 	// Typed has an expression for each type of value ("number", "text",
 	// "boolean", "json" for lists and mappings), NULL if it is of another.
 	Typed map[string]string

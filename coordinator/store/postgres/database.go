@@ -170,7 +170,7 @@ func member(name, label string, objects []string) database.Member {
 	return database.Member{
 		Join: fmt.Sprintf("CROSS JOIN LATERAL (SELECT coalesce(%s) AS value OFFSET 0) AS %s",
 			strings.Join(objects, " -> "+label+", ")+" -> "+label, name),
-		Present: "coalesce(" + kind + ", 'null') <> 'null'",
+		Kind: kind, Present: "coalesce(" + kind + ", 'null') <> 'null'",
 		Typed: map[string]string{
 			"number": of("'number'", "numeric"), "text": of("'string'", "text"), "boolean": of("'boolean'", "boolean"),
 			"json": of("'array', 'object'", "text"),

@@ -235,7 +235,7 @@ func member(_, path string, objects []string) database.Member {
 	}
 	of := func(kinds string) string { return "CASE WHEN (" + kind + ") IN (" + kinds + ") THEN " + value + " END" }
 	return database.Member{
-		Present: "(" + value + ") IS NOT NULL",
+		Kind: "(" + kind + ")", Present: "(" + value + ") IS NOT NULL",
 		Typed: map[string]string{
 			"number": of("'integer', 'real'"), "text": of("'text'"), "boolean": of("'true', 'false'"),
 			"json": of("'array', 'object'"),

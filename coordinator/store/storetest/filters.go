@@ -102,7 +102,7 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	}
 	for _, name := range []sweep.Name{"v", "parameter.v", "metric.v", "metric.trial_index"} {
-		for _, operator := range append(slices.Clone(sweep.Operators), "~") {
+		for _, operator := range append(slices.Clone(sweep.Operators), sweep.Has, sweep.Lacks, "~") {
 			for _, value := range append(slices.Clone(filterValues), int64(2), 1.0, 2, "b", false, []any{int64(1)}) {
 				check(sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: name, Operator: operator, Value: value}}})
 			}
@@ -114,13 +114,20 @@ func testFilters(t *testing.T, open func(t *testing.T) sweep.Store) {
 			check(sweep.TrialQuery{OrderBy: name, Descending: descending})
 		}
 	}
+	for operator, want := range map[string][]int64{"=": {0, 1}, sweep.Lacks: {n - 2, n - 1}} { // null is a value
+		got, err := framed(f.ctx, rows, sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "parameter.v",
+			Operator: operator}}}, int(n))
+		if f.must(err); !slices.Equal(got, want) {
+			t.Errorf("v %s null: %v, want %v", operator, got, want)
+		}
+	}
 	for _, operator := range sweep.Operators {
 		for _, state := range append(slices.Clone(frame.StateNames[1:]), "none") {
 			check(sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "trial.state", Operator: operator, Value: state}}})
 		}
 	}
 	for _, field := range ungrouped {
-		for _, operator := range sweep.Operators {
+		for _, operator := range append(slices.Clone(sweep.Operators), sweep.Has, sweep.Lacks) {
 			for _, value := range []any{nil, int64(1), int64(3), 2.5, "run 1", "it's", "a", "5", "A"} {
 				check(sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: sweep.FieldKind.Of(field), Operator: operator,
 					Value: value}}})

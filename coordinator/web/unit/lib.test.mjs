@@ -75,6 +75,7 @@ cases("whereOf", whereOf, [
   [["lr", 0.1], "lr=0.1"],
   [["lr", "0.1"], 'lr="0.1"'],
   [["lr", null], "lr=null"],
+  [["lr", undefined], "lr="],
   [["model", "rnn"], "model=rnn"],
   [["a=b", "x y"], '"a=b"=x y'],
 ]);

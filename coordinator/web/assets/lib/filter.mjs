@@ -1,6 +1,6 @@
 // The filter of trials, as the address and requests have it.
 
-/** @import { Scalar } from "../../api" */
+/** @import { Group, Scalar } from "../../api" */
 
 /** @typedef {{state: string[], where: string[]}} Filter */
 
@@ -61,14 +61,22 @@ export function subjectOf(name) {
 }
 
 /**
- * whereOf writes the condition that a parameter has a value. A text that would read as
- * something else is quoted.
+ * whereOf writes the condition that a parameter has a value, or that a trial does not have the
+ * parameter if it is undefined. A text that would read as something else is quoted.
  * @param {string} parameter
- * @param {Scalar} value
+ * @param {Scalar | undefined} value
  */
 export function whereOf(parameter, value) {
-  return subjectOf(parameter) + "=" + whereText(value);
+  return subjectOf(parameter) + "=" + (value === undefined ? "" : whereText(value));
 }
+
+/**
+ * whereOfGroup writes the conditions that a group's trials meet.
+ * @param {string[]} by
+ * @param {Group} group
+ */
+export const whereOfGroup = (by, group) =>
+  by.map((name, i) => whereOf(name, group.missing?.includes(i) ? undefined : group.values[i]));
 
 /**
  * conditionsOf divides a text into conditions at each "and" before which there is one.

@@ -9,7 +9,7 @@ import { SortHead, Table, numeric } from "../components/table.mjs";
 import { None, Value } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { bestOf } from "../lib/cells.mjs";
-import { filterOf, whereOf } from "../lib/filter.mjs";
+import { filterOf, whereOfGroup } from "../lib/filter.mjs";
 import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
@@ -126,7 +126,7 @@ function Rows({ page, id, schema, metric, goal, otherMetrics, order, stale }) {
     ${page.groups.map((group) => {
       const [statistics, ...others] = group.metrics;
       const { mean } = statistics;
-      const where = page.by.map((name, place) => whereOf(name, group.values[place]));
+      const where = whereOfGroup(page.by, group);
       return html`<tr key=${group.first}>
         <td class=${mean !== null && mean === bestMean ? "num best" : "num"}>
           <${Mean} statistics=${statistics} />

@@ -9,7 +9,7 @@ import { useAnswer } from "../lib/answer.mjs";
 import { axisOf } from "../lib/axis.mjs";
 import { colour, dash } from "../lib/colour.mjs";
 import { bestOf } from "../lib/cells.mjs";
-import { whereOf } from "../lib/filter.mjs";
+import { whereOfGroup } from "../lib/filter.mjs";
 import { count, counted, duration, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { hrefOf } from "../lib/route.mjs";
@@ -167,7 +167,7 @@ function TopGroups({ page, schema, id }) {
     ${page.groups.map((group, i) => {
       const [statistics] = group.metrics;
       const { mean, sd, n, best } = statistics;
-      const where = page.by.map((name, place) => whereOf(name, group.values[place]));
+      const where = whereOfGroup(page.by, group);
       const value = number(bestOf(statistics, goal), 5);
       return html`<tr key=${group.first}>
         <td class="num">
