@@ -137,28 +137,6 @@ func tableWidth(out io.Writer) int {
 	return width
 }
 
-// meanText is a mean with its standard deviation: this with two digits, and the mean with as many places.
-func meanText(mean, sd float64) string {
-	const places, large = 6, 1e7 // of a number without an exponent
-	size := math.Abs(mean)
-	if sd <= 0 || math.IsNaN(sd) || math.IsInf(sd, 0) {
-		return fmt.Sprintf("%.4g ± %.2g", mean, sd)
-	}
-	digit := int(math.Floor(math.Log10(sd))) - 1 // the exponent of the last digit that counts
-	if max(size, sd) >= large || size != 0 && size < 1e-4 {
-		digits := 1
-		if size > 0 {
-			digits = min(max(int(math.Floor(math.Log10(size)))-digit, 1), places)
-		}
-		return fmt.Sprintf("%.*e ± %.1e", digits, mean, sd)
-	}
-	decimals := min(max(-digit, 0), places)
-	if -digit > places {
-		return fmt.Sprintf("%.*f ± %.1e", decimals, mean, sd)
-	}
-	return fmt.Sprintf("%.*f ± %.*f", decimals, mean, decimals, sd)
-}
-
 // parameterList lists the parameters of a trial in which the trials of its sweep differ, each after a comma, as many
 // as there is room for; at least one, shortened.
 func parameterList(record *sweep.SweepRecord, p sweep.Parameters, room int) string {

@@ -11,6 +11,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/frame"
+	"sweep/sweep/statistics"
 )
 
 // Of columns that do not fit, those with the largest rank go; what is left out is named, unless nothing is.
@@ -98,7 +99,7 @@ func TestMeanText(t *testing.T) {
 		{0, 0.5, "0.00 ± 0.50"},
 		{0.25, 0, "0.25 ± 0"},
 	} {
-		if got := meanText(c.mean, c.sd); got != c.want {
+		if got := statistics.MeanText(c.mean, c.sd); got != c.want {
 			t.Errorf("%g ± %g: %s, want %s", c.mean, c.sd, got, c.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sweep/sweep"
 	"sweep/sweep/frame"
 	"sweep/sweep/progress"
+	"sweep/sweep/statistics"
 )
 
 // everything names all parameters in which trials differ but the seed.
@@ -46,7 +47,7 @@ func metricText(s *frame.Statistics) string {
 	case 1:
 		return fmt.Sprintf("%.4g", *s.Mean)
 	}
-	return meanText(*s.Mean, *s.SD)
+	return statistics.MeanText(*s.Mean, *s.SD)
 }
 
 // runGroups lists groups of trials.

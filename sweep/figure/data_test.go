@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"reflect"
@@ -14,12 +15,16 @@ import (
 // completed are the trials of a sweep that have these parameters, and a metric loss.
 type completed struct {
 	sweep.Reader
-	all []sweep.Parameters
+	all    []sweep.Parameters
+	losses []float64 // some numbers if there are none
 }
 
 func (c completed) Trials(_ context.Context, _ sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
 	for i, parameters := range c.all {
 		result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": float64(i % 7)}}
+		if c.losses != nil {
+			result.Summary["loss"] = c.losses[i]
+		}
 		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: "s1", Index: int64(i)}, Parameters: parameters}
 		err := yield(&sweep.TrialRecord{Trial: trial, State: sweep.Completed, Result: result})
 		if err != nil {
@@ -106,13 +111,35 @@ func TestOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := ""
-		if c.left > 0 {
-			want = fmt.Sprintf("Not drawn: %d that another sweep has too.", c.left)
+		want := fmt.Sprintf("Not drawn: %d that another sweep has too.", c.left)
+		if got := strings.Join(f.notes, "\n"); strings.Contains(got, want) != (c.left > 0) ||
+			strings.Contains(got, "Not drawn") != (c.left > 0) {
+			t.Errorf("%+v: %q", c.o, got)
 		}
-		if last := f.notes[len(f.notes)-1]; want != "" && last != want || strings.Contains(last, "Not drawn") != (want != "") {
-			t.Errorf("%+v: %q, want %q", c.o, f.notes, want)
-		}
+	}
+}
+
+// A table has the digits that each group needs, as lists of groups have them.
+func TestTableDigits(t *testing.T) {
+	t.Parallel()
+	reader := completed{all: []sweep.Parameters{{"x": int64(1)}, {"x": int64(1)}, {"x": int64(2)}, {"x": int64(2)},
+		{"x": int64(3)}}, losses: []float64{.0141, .0143, 28750, 28751, -1e-5}}
+	f, err := Draw(t.Context(), reader, []*sweep.SweepRecord{{ID: "s1"}},
+		Options{Kind: "table", GroupBy: []string{"x"}, Metric: "loss", Groups: 8, Top: 10, Width: 14})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var svg bytes.Buffer
+	if err := f.Write(&svg, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, match := range textElement.FindAllStringSubmatch(svg.String(), -1) {
+		texts = append(texts, match[1])
+	}
+	const want = "3 1 −1e−05 – −1e−05 1 2 0.01420 0.00014 0.0141 2 2 28750.50 0.71 2.875e+04"
+	if got := strings.Join(texts, " "); !strings.Contains(got, want) {
+		t.Errorf("%s\nlacks %s", got, want)
 	}
 }
 

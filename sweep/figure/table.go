@@ -1,9 +1,9 @@
 package figure
 
 import (
-	"math"
-	"slices"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"golang.org/x/image/font"
 	"gonum.org/v1/plot/text"
@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"sweep/sweep"
+	"sweep/sweep/statistics"
 )
 
 // table draws groups of trials with the number, mean, standard deviation and best
@@ -37,13 +38,6 @@ func (d *data) table(f *Figure, o Options) error {
 		header = append(header, words(name))
 	}
 	header = append(header, "trials", "mean", "± sd", "best")
-	var means []float64
-	for _, g := range list {
-		means = append(means, math.Abs(g.mean(metric)))
-	}
-	// As many decimals as give the largest mean four digits.
-	decimals := min(max(3-int(math.Floor(math.Log10(max(slices.Max(means), 1e-300)))), 0), 9)
-	short := func(v float64) string { return minus(strconv.FormatFloat(v, 'f', decimals, 64)) }
 	var rows [][]string
 	for _, g := range list {
 		var row []string
@@ -55,14 +49,18 @@ func (d *data) table(f *Figure, o Options) error {
 			row = append(row, text)
 		}
 		m := g.moments(metric)
-		best, deviation := m.Min, "–"
+		best := m.Min
 		if goal == sweep.Maximize {
 			best = m.Max
 		}
+		mean, deviation := fmt.Sprintf("%.4g", m.Mean), "–"
 		if m.N > 1 {
-			deviation = short(m.SD())
+			mean, deviation, _ = strings.Cut(statistics.MeanText(m.Mean, m.SD()), " ± ")
 		}
-		rows = append(rows, append(row, strconv.FormatInt(m.N, 10), short(m.Mean), deviation, short(best)))
+		for _, text := range []string{strconv.FormatInt(m.N, 10), mean, deviation, fmt.Sprintf("%.4g", best)} {
+			row = append(row, strings.ReplaceAll(text, "-", "−"))
+		}
+		rows = append(rows, row)
 	}
 	if o.Height == 0 {
 		f.height = vg.Length(len(rows)+2)*1.6*labelSize + 5*labelSize
