@@ -35,7 +35,24 @@ func (n *Names) Condition(text string) (c TrialCondition, all []Name, err error)
 		return c, nil, nil
 	}
 	c.Name = all[0]
-	return c, all, nil
+	return c, all, c.check(text)
+}
+
+// check refuses a value that what the condition is about never has.
+func (c *TrialCondition) check(text string) error {
+	kind, own := c.Name.Parts()
+	_, number := Number(c.Value)
+	switch {
+	case c.Value == nil:
+	case c.Name == FieldKind.Of("state"):
+		word, _ := c.Value.(string)
+		if states := append(slices.Clone(States), "diverged"); !slices.Contains(states, State(word)) {
+			return fmt.Errorf("%.100q: expected one of %v", text, states)
+		}
+	case !number && (kind == MetricKind || kind == FieldKind && !slices.Contains(textColumns, own)):
+		return fmt.Errorf("%.100q: %s has only numbers, and %.40q is none", text, own, JSONText(c.Value))
+	}
+	return nil
 }
 
 // cutName divides a condition into its name and the rest, which begins with an operator if there is one.
@@ -72,6 +89,10 @@ func readCondition(text, rest string) (c TrialCondition, err error) {
 		return c, fmt.Errorf("%.100q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =", text)
 	case operator == "":
 		return c, fmt.Errorf("%.100q: expected != in place of ! alone", text)
+	}
+	if behind := rest[len(operator):]; behind != "" && strings.ContainsAny(behind[:1], "=!<>~") {
+		return c, fmt.Errorf("%.100q: there is no operator %s, only %s; a text that begins with %[4]s is written in quotes",
+			text, operator+behind[:1], strings.Join(Operators, " "), behind[:1])
 	}
 	word := strings.TrimSpace(rest[len(operator):])
 	c.Operator = strings.Replace(operator, "==", "=", 1)

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -116,10 +117,10 @@ func TestCondition(t *testing.T) {
 		"x==a":                      {"parameter.x", "=", "a"},
 		"x != a=b":                  {"parameter.x", "!=", "a=b"},
 		`"p<0.05" <= 2`:             {"metric.p<0.05", "<=", int64(2)},
-		`"n\"q"="1"`:                {`metric.n"q`, "=", "1"},
-		`n"q="1"`:                   {`metric.n"q`, "=", "1"},
+		`"n\"q"=1`:                  {`metric.n"q`, "=", int64(1)},
+		`n"q=1`:                     {`metric.n"q`, "=", int64(1)},
 		"acc, top-5>0.5":            {"metric.acc, top-5", ">", 0.5},
-		"maP@[IoU=0.5]=text, more":  {"metric.maP@[IoU=0.5]", "=", "text, more"},
+		"maP@[IoU=0.5]=2":           {"metric.maP@[IoU=0.5]", "=", int64(2)},
 		"lr<1":                      {"parameter.lr", "<", int64(1)},
 		"metric.lr<1":               {"parameter.metric.lr", "<", int64(1)},
 		`metric."lr"<1`:             {"metric.lr", "<", int64(1)},
@@ -142,6 +143,18 @@ func TestCondition(t *testing.T) {
 	for _, text := range []string{"", "=1", "lr", "lr<", "lr!1", `"lr" 1`, `"lr"`} {
 		if got, _, err := n.Condition(text); err == nil {
 			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"x<>1": "no operator <>, only = != <", "x=~1": "no operator =~", "x=<1": "no operator =<", "x=>1": "no operator =>",
+		"x===1": "no operator ===", "x<<1": "no operator <<", "trial.state<>failed": "no operator <>",
+		"trial.state=complete": "expected one of [pending", "state=Completed": "expected one of [pending",
+		"trial.state=1": "expected one",
+		"index=x":       "index has only numbers", "trial.seconds>abc": "seconds has only numbers", "C=abc": "C has only numbers",
+		`c<"1"`: "c has only numbers", "metric.loss=NaN": "loss has only numbers", "executions=true": "only numbers",
+	} {
+		if got, _, err := n.Condition(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want %q", text, got, err, want)
 		}
 	}
 	if _, all, _ := n.Condition("lr<1"); len(all) != 2 {

@@ -518,8 +518,13 @@ func TestSQLOfMixedValues(t *testing.T) {
 		}
 		var conditions []string
 		for _, name := range []string{"mixed", "parameter.mixed", "metric.mixed"} {
-			for _, rest := range []string{"=null", "!=null", "=1", `="1"`, "<=9007199254740992", "!=true", ">=a", "=[1]"} {
+			for _, rest := range []string{"=null", "!=null", "=", "!=", "=1", "<=9007199254740992"} {
 				conditions = append(conditions, name+rest)
+			}
+			for _, rest := range []string{`="1"`, "!=true", ">=a", "=[1]"} { // which no metric is
+				if name != "metric.mixed" {
+					conditions = append(conditions, name+rest)
+				}
 			}
 		}
 		conditions = append(conditions, `p<0.05, "q">=2`, `"p<0.05, \"q\""<1`, "state=completed", "state>=1", "trial.state=completed")
