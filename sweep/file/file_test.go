@@ -191,6 +191,24 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// A number that would be taken for another, or for a text, is refused where it stands.
+func TestNumbersAsWritten(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"18446744073709551617": "beyond", "9223372036854775808": "beyond", "-9223372036854775809": "beyond",
+		"9_223_372_036_854_775_808": "beyond", "0xffffffffffffffff": "beyond", "1e400": "finite", "-1.5e999": "finite",
+		"[1, 1e400]": "finite", "010": "begins with 0", "-007": "begins with 0", "08": "begins with 0", "1.8e19": "",
+		"9223372036854775807": "", "-9223372036854775808": "", "0o10": "", "0x10": "", "0": "", "-0": "", "0.5": "", "00.5": "",
+		`"010"`: "", `"1e400"`: "", `"18446744073709551617"`: "", "infinity": "", "!!float 18446744073709551617": "",
+	} {
+		_, err := Decode("x", []byte("parameters:\n  a: {value: "+text+"}\n"), Options{})
+		if got := fmt.Sprint(err); (err != nil) != (want != "") || !strings.Contains(got, want) ||
+			err != nil && !strings.Contains(got, "x:2:") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 // manyKeys is a sweep file with n parameters.
 func manyKeys(n int) []byte {
 	var b bytes.Buffer

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -63,6 +64,9 @@ var oldBooleans = map[string]bool{
 func scalar(n *yaml.Node) (any, error) {
 	switch tag := n.ShortTag(); tag {
 	case "!!str", "!!timestamp", "!!merge":
+		if f, err := strconv.ParseFloat(n.Value, 64); n.Style == 0 && err != nil && math.IsInf(f, 0) { // as 1e400
+			return nil, fmt.Errorf("%s is not a finite number; a text is written in quotes", shorten(n.Value))
+		}
 		return n.Value, nil
 	case "!!null":
 		return nil, nil
@@ -72,28 +76,43 @@ func scalar(n *yaml.Node) (any, error) {
 			return v, nil
 		}
 		return nil, fmt.Errorf("%s is not a boolean", shorten(n.Value))
-	case "!!int":
-		plain := strings.ReplaceAll(n.Value, "_", "")
-		if i, err := strconv.ParseInt(plain, 0, 64); err == nil {
-			return i, nil
-		}
-		if u, err := strconv.ParseUint(strings.TrimPrefix(plain, "+"), 0, 64); err == nil {
-			return float64(u), nil
-		}
-		return nil, fmt.Errorf("%s is not an integer", shorten(n.Value))
-	case "!!float":
-		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-		if strings.Contains(strings.ToLower(n.Value), ".inf") || strings.Contains(strings.ToLower(n.Value), ".nan") ||
-			math.IsInf(f, 0) || math.IsNaN(f) {
-			return nil, fmt.Errorf("%s is not a finite number", shorten(n.Value))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s is not a number", shorten(n.Value))
-		}
-		return f, nil
+	case "!!int", "!!float":
+		return numeral(n, tag == "!!int")
 	default:
 		return nil, fmt.Errorf("the tag %s is not supported", tag)
 	}
+}
+
+// numeral converts a number.
+func numeral(n *yaml.Node, integer bool) (any, error) {
+	plain := strings.ReplaceAll(n.Value, "_", "")
+	if digits := strings.TrimLeft(plain, "+-"); strings.Trim(digits, "0123456789") == "" && n.Style == 0 {
+		integer = true
+		if len(digits) > 1 && digits[0] == '0' {
+			return nil, fmt.Errorf("%s begins with 0, which makes it octal to some and decimal to others: write it without "+
+				"0, with 0o if it is octal, in quotes if it is a text", shorten(n.Value))
+		}
+	}
+	if integer {
+		i, err := strconv.ParseInt(plain, 0, 64)
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			return nil, fmt.Errorf("%s: an integer beyond ±2^63 is not exact; write it in quotes as a text, or as a number "+
+				"like 1.8e19", shorten(n.Value))
+		case err != nil:
+			return nil, fmt.Errorf("%s is not an integer", shorten(n.Value))
+		}
+		return i, nil
+	}
+	f, err := strconv.ParseFloat(plain, 64)
+	if strings.Contains(strings.ToLower(n.Value), ".inf") || strings.Contains(strings.ToLower(n.Value), ".nan") ||
+		math.IsInf(f, 0) || math.IsNaN(f) {
+		return nil, fmt.Errorf("%s is not a finite number", shorten(n.Value))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a number", shorten(n.Value))
+	}
+	return f, nil
 }
 
 // plain returns the value of a valid scalar, nil for all other nodes.
