@@ -85,10 +85,14 @@ type Launcher interface {
 	// Launch starts the named trainer. An unknown name is ErrNotFound, wrapped; any other error
 	// is the machine's.
 	Launch(ctx context.Context, name string) (Process, error)
-	// Describe returns the description of the named trainer, for which it is started unless it is known without.
-	Describe(ctx context.Context, name string) (*Description, error)
 	// Names returns the names of the trainers, sorted.
 	Names() []string
+}
+
+// Describer is a Launcher that may know what a trainer says of itself without starting it.
+type Describer interface {
+	// Describe returns the description of the named trainer.
+	Describe(ctx context.Context, name string) (*Description, error)
 }
 
 // Process is a running trainer. After it has died, Trainer's methods return errors and Alive is

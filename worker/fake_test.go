@@ -82,15 +82,6 @@ func (l *launcher) Names() []string {
 	return fakeTrainers
 }
 
-func (l *launcher) Describe(ctx context.Context, name string) (*sweep.Description, error) {
-	p, err := l.Launch(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = p.Close() }()
-	return p.Describe(ctx)
-}
-
 func (l *launcher) Launch(ctx context.Context, name string) (sweep.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (o *offer) discover(ctx context.Context, running *sync.WaitGroup) {
 
 // describe records the description of a trainer, or why it does not start.
 func (o *offer) describe(ctx context.Context, name string) {
-	d, err := o.launcher.Describe(ctx, name)
+	d, err := describe(ctx, o.launcher, name)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -126,6 +126,19 @@ func (o *offer) describe(ctx context.Context, name string) {
 	default:
 		o.started(name, d)
 	}
+}
+
+// describe returns what a trainer says of itself; it is started unless the launcher knows it without.
+func describe(ctx context.Context, launcher sweep.Launcher, name string) (*sweep.Description, error) {
+	if knows, ok := launcher.(sweep.Describer); ok {
+		return knows.Describe(ctx, name)
+	}
+	process, err := launcher.Launch(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = process.Close() }() // it has answered
+	return process.Describe(ctx)
 }
 
 // started records the description of a trainer that has started.

@@ -145,7 +145,7 @@ func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, erro
 	return nil, explain(name, command, timeout, err)
 }
 
-// Describe implements sweep.Launcher.
+// Describe implements sweep.Describer.
 func (l *Launcher) Describe(ctx context.Context, name string) (*sweep.Description, error) {
 	if open := l.BuiltIn[name].Open; open != nil {
 		served, err := open()
