@@ -139,7 +139,8 @@ func (s *Store) Observations(ctx context.Context, id, metric string, running boo
 			all = append(all, o)
 			return err
 		}, `SELECT o.observation_no, t.trial_index, o.position_array, o.value_array, coalesce(o.best, 0.0),
-				t.state = 'running' AND NOT EXISTS (SELECT 1 FROM stored_decisions AS d WHERE d.trial_no = t.trial_no AND d.pending)
+				t.state = 'running'
+				AND NOT EXISTS (SELECT 1 FROM stored_decisions AS d WHERE d.trial_no = t.trial_no AND d.pending)
 			FROM trials AS t JOIN stored_observations AS o USING (trial_no)
 			WHERE t.sweep_no = $1 AND t.trial_index >= $2 AND t.trial_index < $3 AND o.metric = $4 AND o.running = $5
 				AND ($5 OR t.state IN ('completed', 'stopped'))

@@ -55,7 +55,7 @@ func shownTrialOf(t *sweep.TrialRecord, parameters, metrics []string) shownTrial
 type bestRequest struct {
 	sweepName
 	Metric string   `json:"metric,omitempty" jsonschema:"default: the sweep's objective"`
-	Where  []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or m1= (has no m1); all must hold"`
+	Where  []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or m1= (no m1); all must hold"`
 	Limit  int      `json:"limit,omitempty" jsonschema:"at most 100; default 5"`
 }
 
@@ -90,8 +90,8 @@ func (a *Tools) best(ctx context.Context, in *bestRequest) (out *bestAnswer, err
 		}
 		if record.Goal(out.Metric) == "" {
 			out.Goal = sweep.Minimize
-			out.Note = "neither the sweep file nor the trainer says which values of " + out.Metric + " are better: the " +
-				"smallest are taken for it"
+			out.Note = "neither the sweep file nor the trainer says which values of " + out.Metric + " are better: " +
+				"the smallest are taken for it"
 		}
 		query, err := names.Query(in.Where, []string{string(sweep.Completed)}, "")
 		if err != nil {
@@ -116,7 +116,7 @@ func (a *Tools) best(ctx context.Context, in *bestRequest) (out *bestAnswer, err
 
 type trialsRequest struct {
 	sweepName
-	Where      []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or m1= (has no m1); all must hold"`
+	Where      []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or m1= (no m1); all must hold"`
 	States     []string `json:"states,omitempty" jsonschema:"only these states, such as failed"`
 	Sort       string   `json:"sort,omitempty" jsonschema:"parameter, metric or column; default: index"`
 	Descending bool     `json:"descending,omitempty" jsonschema:"largest first"`
@@ -168,7 +168,7 @@ type compareRequest struct {
 	sweepName
 	By      []string `json:"by,omitempty" jsonschema:"parameters that group trials; default: all that vary but seed"`
 	Metrics []string `json:"metrics,omitempty" jsonschema:"default: the objective and the other main metrics"`
-	Where   []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or m1= (has no m1); all must hold"`
+	Where   []string `json:"where,omitempty" jsonschema:"conditions such as lr<0.01 or m1= (no m1); all must hold"`
 	Limit   int      `json:"limit,omitempty" jsonschema:"groups, at most 50; default 10"`
 }
 
