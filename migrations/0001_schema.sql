@@ -91,8 +91,8 @@ CREATE TABLE budgets (
 --   asked_by            who submitted it
 --   purpose             why it was submitted
 --   budget_no           its budget, if it has one
---   canary              the first trial of a class is queued alone: its newest file says so
---   most_errors         the sweep is paused after so many equal errors in a row, 0 is no bound: its newest file says so
+--   canary              whether the first trial of a class is queued alone, by the newest file of the sweep
+--   most_errors         equal errors in a row after which the sweep is paused, by its newest file; 0 is no bound
 --   retried_at          when a sweep that was paused because its trials fail was last retried or extended. Trials that
 --                       were queued before may have run what has been mended since: their errors do not pause the
 --                       sweep again

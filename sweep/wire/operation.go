@@ -77,7 +77,7 @@ func Operations() (list []Operation) {
 func Purpose(name string) string { return operations[name].describe().Purpose }
 
 // Perform has a controller carry out an operation that agents are offered. The request is a JSON object. It returns how
-// many trials were changed, if the answer says so.
+// many trials were changed, 0 if the operation does not count them.
 func Perform(ctx context.Context, c Controller, name string, request []byte) (trials int64, err error) {
 	return operations[name].carryOut(ctx, c, request)
 }
