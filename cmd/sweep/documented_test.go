@@ -22,6 +22,7 @@ var elsewhere = map[string]string{
 	"sweep table sgornn-table2":                         "TestPresets",
 	"sweep table mnist-table2":                          "TestPresets",
 	"sweep figure copy-fig2":                            "TestPresets",
+	"sweep run examples/minirocket/":                    "TestTrainerExample",
 	"sweep data fetch":                                  "catalog.TestFetch, from a server of its own",
 	"sweep data verify":                                 "TestDataCommands",
 	"sweep longer ":                                     "TestLonger",

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -123,4 +124,26 @@ func TestScriptExamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The example of a trainer is built and run with its sweep file, and its results stand beside a table of the papers.
+func TestTrainerExample(t *testing.T) {
+	fullOnly(t)
+	home, dir := t.TempDir(), t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "minirocket"), "sweep/examples/minirocket")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile("../../examples/minirocket/sweep.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := regexp.MustCompile(`(?s)values: \[.*?\]`)
+	file := write(t, dir, "sweep.yaml", sets.ReplaceAllString(string(text), "value: generated-cbf"))
+	run := func(args ...string) (string, string, int) { return output(t, home, args...) }
+	check(t, run,
+		line{args: []string{"run", file, "--trainer-path", dir}, stderr: []string{"5 completed"}},
+		line{args: []string{"preset", "run", "ucr-table4", "--quick", "--quiet"}, stdout: []string{"Spectral-RNN"}},
+		line{args: []string{"table", "ucr-table4", "ucr-table4-quick", "minirocket", "--format", "csv"},
+			stdout: []string{"generated-cbf,spectral-rnn,", "generated-cbf,MiniRocket,"}})
 }
