@@ -16,9 +16,9 @@ const (
 	// fetchWait is how long one request for events waits. The end of Run is noticed within
 	// this time.
 	fetchWait = 200 * time.Millisecond
-	// leastPause and mostPause bound the pause after a batch with which no events remain.
+	// leastPause and maxPause bound the pause after a batch with which no events remain.
 	leastPause = 20 * time.Millisecond
-	mostPause  = 500 * time.Millisecond
+	maxPause   = 500 * time.Millisecond
 	// A pause may last until 1/reservePart of the jobs in the shortest queue are started,
 	// so that its workers do not run out of jobs.
 	reservePart = 4
@@ -115,7 +115,7 @@ func nextPause(pause, since time.Duration, events int, reserve int64) time.Durat
 		return max(pause/2, leastPause)
 	}
 	fits := since * time.Duration(reserve/reservePart) / time.Duration(events)
-	return max(min(fits, 2*pause, mostPause), leastPause)
+	return max(min(fits, 2*pause, maxPause), leastPause)
 }
 
 // events opens the consumer, and creates the stream if it is lost.

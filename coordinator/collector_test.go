@@ -18,11 +18,11 @@ func TestNextPause(t *testing.T) {
 		want         time.Duration
 	}{
 		{"the pause grows step by step", leastPause, time.Hour, 1, 512, 2 * leastPause},
-		{"up to a bound", mostPause, time.Second, 1, 512, mostPause},
-		{"workers have no job in reserve", mostPause, time.Second, 1, 0, leastPause},
-		{"as many events as the reserve allows", mostPause, 100 * time.Millisecond, 64, 512, 200 * time.Millisecond},
-		{"more events than that", mostPause, 20 * time.Millisecond, 5000, 512, leastPause},
-		{"none came", mostPause, time.Second, 0, 512, mostPause / 2},
+		{"up to a bound", maxPause, time.Second, 1, 512, maxPause},
+		{"workers have no job in reserve", maxPause, time.Second, 1, 0, leastPause},
+		{"as many events as the reserve allows", maxPause, 100 * time.Millisecond, 64, 512, 200 * time.Millisecond},
+		{"more events than that", maxPause, 20 * time.Millisecond, 5000, 512, leastPause},
+		{"none came", maxPause, time.Second, 0, 512, maxPause / 2},
 		{"none came for long", leastPause, time.Second, 0, 512, leastPause},
 	} {
 		if got := nextPause(test.pause, test.since, test.events, test.reserve); got != test.want {

@@ -13,8 +13,8 @@ import (
 // A sweep is a set of points: this file says which ones it has. Points are equal if their trials would have one
 // fingerprint with one version of the trainer and of the data.
 
-// mostCompared is how many points an extension compares one by one, a few microseconds each.
-const mostCompared = 5_000_000
+// maxCompared is how many points an extension compares one by one, a few microseconds each.
+const maxCompared = 5_000_000
 
 // pointKey stands for a fingerprint: half of it tells points apart as well.
 type pointKey [32]byte
@@ -36,9 +36,9 @@ func leaveOut(ctx context.Context, record *sweep.SweepRecord, submission *sweep.
 	if err != nil {
 		return nil, 0, err
 	}
-	if compared > mostCompared-grid.Count() {
+	if compared > maxCompared-grid.Count() {
 		return nil, 0, fmt.Errorf("it has %d points and the file %d, and at most %d are compared: submit the file as "+
-			"a sweep of its own; it reuses the results of equal trials", record.Points(), grid.Count(), mostCompared)
+			"a sweep of its own; it reuses the results of equal trials", record.Points(), grid.Count(), maxCompared)
 	}
 	unversioned := anyVersion(submission)
 	var wanted map[pointKey]bool // nil for all

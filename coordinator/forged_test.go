@@ -38,7 +38,7 @@ func forgeries() map[string]*sweep.Submission {
 	forge("eta infinite", hyperband(math.Inf(1), 2, 4))
 	forge("no band", hyperband(3))
 	forge("bands without order", hyperband(3, 4, 2))
-	forge("too many bands", hyperband(3, make([]int64, policy.MostBands+1)...))
+	forge("too many bands", hyperband(3, make([]int64, policy.MaxBands+1)...))
 	forge("no rule", func(s *sweep.Submission) { s.Spec.Policies = []sweep.Policy{{}} })
 	forge("no kind", func(s *sweep.Submission) { s.Spec.Policies = []sweep.Policy{{Kind: "newer", Settings: []byte("{}")}} })
 	forge("two rules", with(median, judgedBy))

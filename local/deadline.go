@@ -41,10 +41,10 @@ type chooser struct {
 }
 
 const (
-	// queueTime is for how long the slots may have trials that wait in their queue, in seconds, and mostQueued how
+	// queueTime is for how long the slots may have trials that wait in their queue, in seconds, and maxQueued how
 	// many.
-	queueTime  = 2
-	mostQueued = 512
+	queueTime = 2
+	maxQueued = 512
 	// pendingPage is how many pending trials are read at once.
 	pendingPage = 500
 	// longestIdle is after how long others are chosen, because no worker can run those that were.
@@ -124,7 +124,7 @@ func (c *chooser) choose(ctx context.Context, b *sweep.Backlog) error {
 func room(slots, queued, running int64, mean float64) int64 {
 	ahead := int64(0)
 	if mean > 0 {
-		ahead = int64(min(float64(slots)*queueTime/mean, mostQueued))
+		ahead = int64(min(float64(slots)*queueTime/mean, maxQueued))
 	}
 	if ahead-queued < ahead/4 {
 		ahead = 0

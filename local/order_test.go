@@ -102,7 +102,7 @@ func TestRoom(t *testing.T) {
 		{4, 0, 4, 600, 0}, {4, 0, 3, 600, 1}, // long trials are chosen late
 		{4, 0, 4, 0.5, 16}, {4, 10, 4, 0.5, 6}, {4, 20, 4, 0.5, 0}, // short ones wait
 		{4, 13, 4, 0.5, 0}, {4, 0, 0, 1.5, 5}, // a few more are not worth the while
-		{4, 0, 4, 1e-6, mostQueued},
+		{4, 0, 4, 1e-6, maxQueued},
 	} {
 		if got := room(c.slots, c.queued, c.running, c.mean); got != c.want {
 			t.Errorf("%+v: %d", c, got)

@@ -19,8 +19,8 @@ import (
 // alphabetKey is the key, in an artifact's metadata, of the characters that have codes of their own.
 const alphabetKey = "alphabet"
 
-// mostThreads is how many threads share the work on a beam: more would wait for memory, and each other.
-const mostThreads = 8
+// maxThreads is how many threads share the work on a beam: more would wait for memory, and each other.
+const maxThreads = 8
 
 // Completer completes prefixes of queries by the weights of a trial of the task queries. It is for
 // one goroutine at a time.
@@ -77,7 +77,7 @@ func (t *Trainer) LoadCompleter(artifact []byte, beam int) (*Completer, error) {
 	if len(c.alphabet) > codes-task.FirstCharacter {
 		return nil, fmt.Errorf("%s: %d characters for an alphabet of %d codes", WeightsArtifact, len(c.alphabet), codes)
 	}
-	room := network.Room{Batch: beam, History: t.history, Threads: min(runtime.GOMAXPROCS(0), mostThreads), Rows: beam,
+	room := network.Room{Batch: beam, History: t.history, Threads: min(runtime.GOMAXPROCS(0), maxThreads), Rows: beam,
 		Products: true}
 	if c.net, err = network.Load(t.kernels, s.spec(task.CharacterShape(1, codes)), room, file); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ type Theory struct {
 	Gated       *analysis.Gated
 	FeedForward *analysis.FeedForward
 	Radius      float64 // r if the singular values of W are kept within 1 ± r, else NaN
-	MostLoss    float64 // of Gated, the largest loss that its states allow
+	MaxLoss     float64 // of Gated, the largest loss that its states allow
 	Start       float64 // ‖h(0)‖, which the bounds have at 0
 
 	// Of the rows that the weights were trained on, and of the test rows: the output of the row's
@@ -252,7 +252,7 @@ func (r *theoryReader) gated(y *Theory, cell *layer.ScalarGated[float32]) error 
 		Weights: mat.Norm(w, 2), Output: mat.Norm(v, 2), U: norms(formed(r.net.Matrices[0]))}
 	// ln(1 + e^z) of the largest |z| that ‖h(T)‖ ≤ αT R_W R_x allows
 	z := y.Gated.Constant()*alpha*float64(r.shape.Steps) + math.Abs(bias)
-	y.MostLoss = z + math.Log1p(math.Exp(-z))
+	y.MaxLoss = z + math.Log1p(math.Exp(-z))
 	return nil
 }
 

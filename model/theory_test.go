@@ -93,8 +93,8 @@ func TestTheory(t *testing.T) {
 			}
 		case y.Gated != nil:
 			if math.Abs(y.Gated.U.Spectral-1) > c.spectral+1e-5 || y.Gated.Steps != 128 ||
-				y.MostLoss < y.TestLoss {
-				t.Errorf("%v: %+v, largest loss %v", c.point, y.Gated, y.MostLoss)
+				y.MaxLoss < y.TestLoss {
+				t.Errorf("%v: %+v, largest loss %v", c.point, y.Gated, y.MaxLoss)
 			}
 		default:
 			if len(y.FeedForward.Layers) != int(c.point["layers"].(int64))+1 || y.FeedForward.Width != 17 {

@@ -43,8 +43,8 @@ const (
 	LongestNotes = 10_000
 	// LongestTag bounds a tag, in bytes, as W&B's does.
 	LongestTag = 64
-	// MostTags is how many tags a sweep or trial may have.
-	MostTags = 50
+	// MaxTags is how many tags a sweep or trial may have.
+	MaxTags = 50
 )
 
 // Check returns an error unless the edit changes something to what a store can keep.
@@ -65,8 +65,8 @@ func (e *Edit) Check() error {
 
 // CheckTags returns an error for tags that a store cannot keep.
 func CheckTags(tags []string) error {
-	if len(tags) > MostTags {
-		return fmt.Errorf("%d tags; at most %d", len(tags), MostTags)
+	if len(tags) > MaxTags {
+		return fmt.Errorf("%d tags; at most %d", len(tags), MaxTags)
 	}
 	for _, tag := range tags {
 		if err := checkTag(tag); err != nil {
@@ -172,7 +172,7 @@ func (l *RunLabels) Clean() (kept RunLabels, problem string) {
 				problems = append(problems, err.Error())
 			}
 		case slices.Contains(kept.Tags, tag):
-		case len(kept.Tags) == MostTags:
+		case len(kept.Tags) == MaxTags:
 			more++
 		default:
 			kept.Tags = append(kept.Tags, tag)
@@ -182,7 +182,7 @@ func (l *RunLabels) Clean() (kept RunLabels, problem string) {
 		problems = append(problems, fmt.Sprintf("%s like that one", CountText(refused-1, "further tag")))
 	}
 	if more > 0 {
-		problems = append(problems, fmt.Sprintf("%s left out: at most %d", CountText(more, "tag"), MostTags))
+		problems = append(problems, fmt.Sprintf("%s left out: at most %d", CountText(more, "tag"), MaxTags))
 	}
 	kept.Tags = SortTags(kept.Tags)
 	return kept, strings.Join(problems, "; ")

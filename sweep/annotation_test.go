@@ -54,7 +54,7 @@ func TestConditionOnTag(t *testing.T) {
 // Notes of others must not move the cursor of a terminal.
 func TestEditCheck(t *testing.T) {
 	notes := func(text string) sweep.Edit { return sweep.Edit{Notes: &text} }
-	many := make([]string, sweep.MostTags+1)
+	many := make([]string, sweep.MaxTags+1)
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
@@ -82,7 +82,7 @@ func TestEditCheck(t *testing.T) {
 }
 
 func TestRunLabelsClean(t *testing.T) {
-	many := make([]string, sweep.MostTags+3)
+	many := make([]string, sweep.MaxTags+3)
 	for i := range many {
 		many[i] = fmt.Sprintf("tag-%02d", i)
 	}
@@ -103,7 +103,7 @@ func TestRunLabelsClean(t *testing.T) {
 			Notes: "x" + long[:sweep.LongestNotes-2]}, []string{"name: cut to 200 bytes", "notes: cut to 9999 bytes"}},
 		{"bad tags", sweep.RunLabels{Tags: []string{"a,b", "", "c", long}}, sweep.RunLabels{Tags: []string{"c"}},
 			[]string{`tag "a,b": must not contain a comma`, "2 further tags like that one"}},
-		{"many tags", sweep.RunLabels{Tags: append(many, many...)}, sweep.RunLabels{Tags: many[:sweep.MostTags]},
+		{"many tags", sweep.RunLabels{Tags: append(many, many...)}, sweep.RunLabels{Tags: many[:sweep.MaxTags]},
 			[]string{"6 tags left out: at most 50"}},
 	} {
 		got, problem := test.given.Clean()

@@ -105,10 +105,10 @@ type CheckedArtifact struct {
 const (
 	// LongestArtifactName bounds the names of artifacts.
 	LongestArtifactName = 100
-	// MostArtifacts is how many a sweep can ask for.
-	MostArtifacts = 100
-	// MostKept is the largest number of trials in Spec.Keep.
-	MostKept = 10_000
+	// MaxArtifacts is how many a sweep can ask for.
+	MaxArtifacts = 100
+	// MaxKept is the largest number of trials in Spec.Keep.
+	MaxKept = 10_000
 	// CheckpointArtifact is the state of a trial at its end, from which one with a larger budget continues.
 	CheckpointArtifact = "checkpoint"
 	// MediaPrefix begins the names of media: what a program logs beside numbers, such as images and
@@ -116,8 +116,8 @@ const (
 	MediaPrefix = "media."
 	// ConfigArtifact has what a program set in its run's config besides the parameters, as JSON.
 	ConfigArtifact = MediaPrefix + "run.config.json"
-	// MostMedia is how many media are kept of a trial.
-	MostMedia = 100
+	// MaxMedia is how many media are kept of a trial.
+	MaxMedia = 100
 	// DefaultArtifactSize is the limit of one artifact, in bytes, if the sweep sets none.
 	DefaultArtifactSize = 1 << 30
 	// DefaultArtifactsSize is that of all artifacts of a trial.
@@ -164,8 +164,8 @@ func (s *Spec) checkKeep() error {
 		switch k := s.Keep[name]; {
 		case !slices.Contains(s.Artifacts, name):
 			return fmt.Errorf("keep: %q is not among the artifacts", name)
-		case k < 1 || k > MostKept:
-			return fmt.Errorf("keep: %s of %d trials; expected 1 to %d", name, k, MostKept)
+		case k < 1 || k > MaxKept:
+			return fmt.Errorf("keep: %s of %d trials; expected 1 to %d", name, k, MaxKept)
 		}
 	}
 	return nil

@@ -49,14 +49,14 @@ func (b *BudgetState) Free() int64 {
 // BudgetReason begins the reason of sweeps that are paused because their budget is used up.
 const BudgetReason = "the budget of "
 
-// mostBudget bounds the trials of a budget.
-const mostBudget = 1_000_000_000
+// maxBudget bounds the trials of a budget.
+const maxBudget = 1_000_000_000
 
 // check refuses values that make no sense.
 func (b *Budget) check() error {
-	if b.Trials < 0 || b.Trials > mostBudget || b.Time < 0 || b.Time > 0 && b.Time < time.Second {
+	if b.Trials < 0 || b.Trials > maxBudget || b.Time < 0 || b.Time > 0 && b.Time < time.Second {
 		return fmt.Errorf("budget of %d trials and %v: expected up to %d trials, and a second or more", b.Trials,
-			b.Time, mostBudget)
+			b.Time, maxBudget)
 	}
 	return CheckText("budget", b.Name, false)
 }

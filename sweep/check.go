@@ -9,9 +9,9 @@ import (
 
 // Bounds of Limits.
 const (
-	MostAttempts    = 1000
-	MostCurvePoints = 1_000_000
-	MostErrors      = 1_000_000
+	MaxAttempts    = 1000
+	MaxCurvePoints = 1_000_000
+	MaxErrors      = 1_000_000
 )
 
 // Check checks all that decides about trials but for the grid and its policies: what a coordinator indexes, divides by
@@ -78,9 +78,9 @@ func (l *Limits) check() error {
 		what        string
 		value, most int64
 	}{
-		{"timeout", int64(l.Timeout), math.MaxInt64}, {"attempts", int64(l.Attempts), MostAttempts},
-		{"losses", int64(l.Losses), MostAttempts}, {"errors", int64(l.Errors), MostErrors},
-		{"points", int64(l.Points), MostCurvePoints}, {"artifact", l.Artifact, math.MaxInt64},
+		{"timeout", int64(l.Timeout), math.MaxInt64}, {"attempts", int64(l.Attempts), MaxAttempts},
+		{"losses", int64(l.Losses), MaxAttempts}, {"errors", int64(l.Errors), MaxErrors},
+		{"points", int64(l.Points), MaxCurvePoints}, {"artifact", l.Artifact, math.MaxInt64},
 		{"artifacts", l.Artifacts, math.MaxInt64},
 	} {
 		if limit.value < 0 || limit.value > limit.most {

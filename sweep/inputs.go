@@ -47,11 +47,11 @@ const (
 
 // Bounds of a list.
 const (
-	MostInputs = 2000
-	// longestInput bounds a path, mostInputText all names and digests of a list, in bytes.
-	longestInput, mostInputText = 1000, 300_000
-	// MostInputLists bounds the lists that are compared before a submission.
-	MostInputLists = 1000
+	MaxInputs = 2000
+	// longestInput bounds a path, maxInputText all names and digests of a list, in bytes.
+	longestInput, maxInputText = 1000, 300_000
+	// MaxInputLists bounds the lists that are compared before a submission.
+	MaxInputLists = 1000
 )
 
 // InputList is a list as a store has it, with how many completed trials have it.
@@ -103,7 +103,7 @@ func (in *Inputs) Clean() *Inputs {
 			continue
 		}
 		text += len(row.Name) + len(row.Digest)
-		if !row.valid() || len(clean.Rows) == MostInputs || text > mostInputText {
+		if !row.valid() || len(clean.Rows) == MaxInputs || text > maxInputText {
 			left++
 			continue
 		}

@@ -81,8 +81,8 @@ func (s *Spec) CheckNames() error {
 	if err := s.Script.check(); err != nil {
 		return err
 	}
-	if len(s.Artifacts) > MostArtifacts {
-		return fmt.Errorf("artifacts: %d names; at most %d", len(s.Artifacts), MostArtifacts)
+	if len(s.Artifacts) > MaxArtifacts {
+		return fmt.Errorf("artifacts: %d names; at most %d", len(s.Artifacts), MaxArtifacts)
 	}
 	for _, name := range s.Artifacts {
 		if err := CheckArtifactName(name); err != nil {
@@ -118,15 +118,15 @@ func (s *Submission) CheckNames() error {
 			return err
 		}
 	}
-	if len(s.Purpose) > mostPurpose {
-		return fmt.Errorf("purpose %.40q…: %d bytes, of at most %d", s.Purpose, len(s.Purpose), mostPurpose)
+	if len(s.Purpose) > maxPurpose {
+		return fmt.Errorf("purpose %.40q…: %d bytes, of at most %d", s.Purpose, len(s.Purpose), maxPurpose)
 	}
 	return cmp.Or(CheckText("key", s.Key, false), CheckText("asked_by", s.AskedBy, false),
 		CheckText("purpose", s.Purpose, true))
 }
 
-// mostPurpose bounds the purpose of a submission, in bytes.
-const mostPurpose = 2000
+// maxPurpose bounds the purpose of a submission, in bytes.
+const maxPurpose = 2000
 
 func (d *Description) checkNames() error {
 	if err := cmp.Or(CheckText("name", d.Name, false), CheckText("version", d.Version, false),

@@ -19,8 +19,8 @@ func StopPosition(i int) int64 {
 	return (every + 2*int64(place+1)) << octave
 }
 
-// MostMarks is more than the positions at which a trial can have values: the last of them is above 2^53.
-const MostMarks = 1000
+// MaxMarks is more than the positions at which a trial can have values: the last of them is above 2^53.
+const MaxMarks = 1000
 
 // StopRule is what a worker needs to know to stop a trial early.
 type StopRule struct {

@@ -189,11 +189,11 @@ type Backlog struct {
 	Unwritten int64
 	// Budget is what it may use, nil if there is no bound.
 	Budget *BudgetState
-	// Canary means that the first trial of a class runs before the others, MostErrors is how many equal errors in a
+	// Canary means that the first trial of a class runs before the others, MaxErrors is how many equal errors in a
 	// row pause the sweep, 0 if there is no bound.
-	Canary     bool
-	MostErrors int64
-	Classes    []ClassBacklog
+	Canary    bool
+	MaxErrors int64
+	Classes   []ClassBacklog
 	// Suspects are the workers with unconfirmed failures, by class and name.
 	Suspects []Suspect
 }
@@ -256,7 +256,7 @@ type Reader interface {
 	// ExecutionLog loads what is kept of an execution's log, that of the one which
 	// started last if none is named. Of one that runs there is none yet.
 	ExecutionLog(ctx context.Context, id TrialID, execution string) (*Log, error)
-	// Inputs calls yield for each list of inputs that fits the query, the newest first, at most MostInputLists.
+	// Inputs calls yield for each list of inputs that fits the query, the newest first, at most MaxInputLists.
 	Inputs(ctx context.Context, query InputQuery, yield func(*InputList) error) error
 	// Artifacts calls yield for each artifact that fits the query, those that should
 	// be there and are not too, by trial and name.

@@ -74,7 +74,7 @@ type Sink interface {
 	// Artifact stores an artifact, whose name and media type are set, in place of an earlier one
 	// of that name, and reads its content to the end. Size and digest are verified if they are
 	// set. Artifacts that TrainRequest.Artifacts does not name are dropped, except the first
-	// MostMedia media. A file of the
+	// MaxMedia media. A file of the
 	// trainer's temporary directory must not be used afterwards.
 	Artifact(a Artifact, content io.Reader) error
 }

@@ -81,7 +81,7 @@ func (e *execution) takes(name string) bool {
 	if slices.Contains(e.delivery.Artifacts, name) || e.artifacts[name] != nil {
 		return true
 	}
-	return sweep.IsMedia(name) && len(e.media()) < sweep.MostMedia
+	return sweep.IsMedia(name) && len(e.media()) < sweep.MaxMedia
 }
 
 // media returns the names of the media that were handed over unasked, sorted.

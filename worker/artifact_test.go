@@ -164,7 +164,7 @@ func TestMedia(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, leave(func(_ sweep.TrainRequest, sink sweep.Sink) error {
 		var all error
-		for i := range sweep.MostMedia + 3 {
+		for i := range sweep.MaxMedia + 3 {
 			all = errors.Join(all, sink.Artifact(sweep.Artifact{Name: fmt.Sprintf("%s%03d.png", sweep.MediaPrefix, i)},
 				strings.NewReader(fmt.Sprint(i))))
 		}
@@ -175,8 +175,8 @@ func TestMedia(t *testing.T) {
 	r.publish(asking(0, "weights"))
 	r.start(worker.Options{Artifacts: store})
 	got := r.result(0).Artifacts
-	if len(got) != 1+sweep.MostMedia || got[0].Name != "weights" || got[1].Name != "media.000.png" ||
-		got[1].Size != int64(len("newer")) || got[sweep.MostMedia].Name != "media.099.png" {
+	if len(got) != 1+sweep.MaxMedia || got[0].Name != "weights" || got[1].Name != "media.000.png" ||
+		got[1].Size != int64(len("newer")) || got[sweep.MaxMedia].Name != "media.099.png" {
 		t.Errorf("%d artifacts: %+v", len(got), got)
 	}
 	for _, a := range got {

@@ -238,8 +238,8 @@ func (w *Worker) removeOldCheckpoints(now time.Time) {
 	})
 }
 
-// mostIdle bounds the checkpoints in a heartbeat.
-const mostIdle = 1000
+// maxIdle bounds the checkpoints in a heartbeat.
+const maxIdle = 1000
 
 // idleCheckpoints returns the trials that have a checkpoint here and do not run here.
 func (w *Worker) idleCheckpoints() (trials []sweep.TrialID) {
@@ -249,7 +249,7 @@ func (w *Worker) idleCheckpoints() (trials []sweep.TrialID) {
 	}
 	there := headers{} // without removed checkpoints
 	w.eachCheckpoint(func(path, suffix string, info fs.FileInfo) {
-		if suffix == unfinishedSuffix || len(trials) == mostIdle {
+		if suffix == unfinishedSuffix || len(trials) == maxIdle {
 			return
 		}
 		there[path] = w.headers.of(path, info)

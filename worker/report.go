@@ -17,8 +17,8 @@ const (
 	// resultTimeout bounds one attempt to send events that must not be lost, and all
 	// attempts when everything else of a worker has ended.
 	resultTimeout = 10 * time.Second
-	// mostReports bounds the waiting reports: beyond it slots wait, too.
-	mostReports = 1024
+	// maxReports bounds the waiting reports: beyond it slots wait, too.
+	maxReports = 1024
 	// reportBytes is about the size of one message.
 	reportBytes = 512 << 10
 	// askFrom is the duration of an execution from which the server must confirm that the
@@ -44,7 +44,7 @@ type reporter struct {
 	mu      sync.Mutex
 	waiting []report
 	sending []report
-	// unbounded lifts the limit mostReports: the trials are stopped, and few more will come.
+	// unbounded lifts the limit maxReports: the trials are stopped, and few more will come.
 	unbounded bool
 	closed    bool
 	changed   sync.Cond
@@ -62,7 +62,7 @@ func newReporter(w *Worker) *reporter {
 func (r *reporter) add(report report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.waiting) >= mostReports && !r.unbounded {
+	for len(r.waiting) >= maxReports && !r.unbounded {
 		r.changed.Wait()
 	}
 	r.waiting = append(r.waiting, report)

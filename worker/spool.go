@@ -17,10 +17,10 @@ import (
 const (
 	// DefaultSpool is the default of Options.Spool.
 	DefaultSpool = 4 << 30
-	// mostSpooled bounds the results in the spool.
-	mostSpooled = 1024
-	// mostUploads bounds the executions whose artifacts are stored at the same time.
-	mostUploads = 16
+	// maxSpooled bounds the results in the spool.
+	maxSpooled = 1024
+	// maxUploads bounds the executions whose artifacts are stored at the same time.
+	maxUploads = 16
 	// slowStore is from when on it is said that results wait for a store that has not failed.
 	slowStore = 5 * time.Second
 )
@@ -179,9 +179,9 @@ func (s *spool) judge() {
 	defer s.judging.Unlock()
 	s.mu.Lock()
 	before := s.full
-	if s.size >= s.limit || len(s.entries) >= mostSpooled {
+	if s.size >= s.limit || len(s.entries) >= maxSpooled {
 		s.full = true
-	} else if s.size <= s.limit/2 && len(s.entries) <= mostSpooled/2 {
+	} else if s.size <= s.limit/2 && len(s.entries) <= maxSpooled/2 {
 		s.full = false
 	}
 	full := s.full
@@ -210,7 +210,7 @@ func (s *spool) start(running context.Context) (wait func()) {
 		defer s.mu.Unlock()
 		s.changed.Broadcast()
 	})
-	for range min(len(s.worker.slots), mostUploads) {
+	for range min(len(s.worker.slots), maxUploads) {
 		uploads.Go(func() {
 			for entry := s.next(running); entry != nil; entry = s.next(running) {
 				s.store(entry)

@@ -66,8 +66,8 @@ Exit codes: 0 all are stored or dropped, 2 an invalid index, 4 no such sweep or 
 	return cmd
 }
 
-// mostProblems is how many different problems of artifacts are listed.
-const mostProblems = 20
+// maxProblems is how many different problems of artifacts are listed.
+const maxProblems = 20
 
 // artifactProblems says what is wrong with artifacts, once for all with the same problem.
 type artifactProblems struct {
@@ -86,7 +86,7 @@ func (p *artifactProblems) add(a *sweep.CheckedArtifact) {
 	}
 	key := a.Name + " " + sweep.FailureCause(a.Problem)
 	if p.first[key] == nil {
-		if len(p.order) == mostProblems {
+		if len(p.order) == maxProblems {
 			p.more++
 			return
 		}

@@ -106,7 +106,7 @@ func askResults(cmd *cobra.Command, results reader, record *sweep.SweepRecord, f
 // of that.
 func printEnded(ctx context.Context, results reader, id, by string, from, until int64,
 	encoder *json.Encoder) (int64, error) {
-	query := sweep.TrialQuery{Sweeps: []string{id}, Limit: int(min(until-from, mostPoints))}
+	query := sweep.TrialQuery{Sweeps: []string{id}, Limit: int(min(until-from, maxPoints))}
 	if from > 0 {
 		query.After = &sweep.TrialID{Sweep: id, Index: from - 1}
 	}

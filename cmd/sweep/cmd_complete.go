@@ -26,8 +26,8 @@ type completeOptions struct {
 
 // Bounds of the flags: what a search follows takes memory.
 const (
-	mostBeam = 10_000
-	mostTop  = 10_000
+	maxBeam = 10_000
+	maxTop  = 10_000
 )
 
 func newComplete(s *settings) *cobra.Command {
@@ -88,10 +88,10 @@ func (o *completeOptions) check(prefixes []string) error {
 		return usageError("prefixes as arguments and --stdin: expected one of both")
 	case !o.stdin && len(prefixes) == 0:
 		return usageError("no prefix: expected at least one (\"\" for the most probable queries of all), or --stdin")
-	case o.beam < 1 || o.beam > mostBeam:
-		return usageError("--beam %d: expected a number from 1 to %d", o.beam, mostBeam)
-	case o.top < 1 || o.top > mostTop:
-		return usageError("--top %d: expected a number from 1 to %d", o.top, mostTop)
+	case o.beam < 1 || o.beam > maxBeam:
+		return usageError("--beam %d: expected a number from 1 to %d", o.beam, maxBeam)
+	case o.top < 1 || o.top > maxTop:
+		return usageError("--top %d: expected a number from 1 to %d", o.top, maxTop)
 	case o.format != "text" && o.format != "json":
 		return usageError("--format %q: expected text or json", o.format)
 	}

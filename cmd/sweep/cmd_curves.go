@@ -53,8 +53,8 @@ Exit codes: 0 done, 2 an invalid index or format, 4 no such sweep, trial or metr
 	return cmd
 }
 
-// mostPlotted is how many trials fit a picture: they have a letter each.
-const mostPlotted = 26
+// maxPlotted is how many trials fit a picture: they have a letter each.
+const maxPlotted = 26
 
 // check returns the trials whose curves are to be shown, or why the options contradict them.
 func (o *curvesOptions) check(args []string) ([]int64, error) {
@@ -68,8 +68,8 @@ func (o *curvesOptions) check(args []string) ([]int64, error) {
 		return nil, usageError("--log-y requires --plot")
 	case len(indices) > 1 && !o.plot:
 		return nil, usageError("%d trials: only --plot shows several", len(indices))
-	case len(indices) > mostPlotted:
-		return nil, usageError("%d trials: at most %d fit in one plot", len(indices), mostPlotted)
+	case len(indices) > maxPlotted:
+		return nil, usageError("%d trials: at most %d fit in one plot", len(indices), maxPlotted)
 	case o.format != "text" && o.format != "csv" && o.format != "json":
 		return nil, usageError("--format %s: expected text, csv or json", o.format)
 	}
@@ -194,7 +194,7 @@ func finite(v float32) bool {
 }
 
 // Small plots have as many characters as there is room, between these bounds.
-const leastSpark, mostSpark = 8, 48
+const leastSpark, maxSpark = 8, 48
 
 func plotCurves(cmd *cobra.Command, curves []sweep.Curve) error {
 	if len(curves) == 0 {
@@ -220,7 +220,7 @@ func plotCurves(cmd *cobra.Command, curves []sweep.Curve) error {
 		table.add(always, "")
 		for i, c := range curves {
 			low, high := c.Bounds()
-			table.rows[i] = append(table.rows[i], spark(c.Values, low, high, min(room, mostSpark)))
+			table.rows[i] = append(table.rows[i], spark(c.Values, low, high, min(room, maxSpark)))
 		}
 	}
 	return table.write(out, cmd.ErrOrStderr())

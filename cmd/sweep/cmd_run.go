@@ -478,7 +478,7 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 // printReasons prints how many trials ended in a state for the same reason, for the most frequent reasons.
 func printReasons(cmd *cobra.Command, results sweep.Reader, id string, state sweep.State, format string) {
 	query := fmt.Sprintf("SELECT error, count(*) AS trials FROM results WHERE sweep_id = '%s' AND state = '%s' "+
-		"AND error <> '' GROUP BY error ORDER BY 2 DESC, 1 LIMIT %d", id, state, mostReasons)
+		"AND error <> '' GROUP BY error ORDER BY 2 DESC, 1 LIMIT %d", id, state, maxReasons)
 	// A database that answers no SQL here keeps the reasons all the same.
 	_ = results.Query(cmd.Context(), query, func(_ []string, row []any) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), format, row[1], row[0])

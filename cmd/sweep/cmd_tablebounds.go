@@ -137,16 +137,16 @@ func boundsOf(r *sweep.TrialRecord, y *model.Theory, options *boundsOptions) (bo
 	if g := y.Gated; g != nil {
 		if g.Beta > 1-2*g.Alpha || math.Abs(g.U.Spectral-1) > 1e-4 {
 			kept := "is met"
-			if !(g.Alpha <= g.MostAlpha()) {
+			if !(g.Alpha <= g.MaxAlpha()) {
 				kept = "is not met"
 			}
 			return nil, fmt.Sprintf("Trial %d, %s: α = %.3g, β = %.3g, αT = %.3g, ‖U‖ = %.4g. Equation 4 of the "+
 				"SGORNN paper, FastRNN's condition, allows α up to %.3g: it %s.", r.Index, paper.ModelName(name),
-				g.Alpha, g.Beta, g.Alpha*float64(g.Steps), g.U.Spectral, g.MostAlpha(), kept)
+				g.Alpha, g.Beta, g.Alpha*float64(g.Steps), g.U.Spectral, g.MaxAlpha(), kept)
 		}
 		base.Theorem, base.Train, base.Test = "1 (SGORNN)", y.TrainLoss, y.TestLoss
 		base.Complexity = g.Constant() * g.Alpha * float64(g.Steps)
-		base.Term, base.Bound = g.Term(base.Rows), g.Gap(y.MostLoss, options.delta, base.Rows)
+		base.Term, base.Bound = g.Term(base.Rows), g.Gap(y.MaxLoss, options.delta, base.Rows)
 		return []paper.Bound{base}, ""
 	}
 	base.Test = analysis.MarginLoss(y.Test, 0)

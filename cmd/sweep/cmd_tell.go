@@ -22,7 +22,7 @@ import (
 
 // Bounds of what sweep tell reads.
 const (
-	mostPoints    = 10_000
+	maxPoints     = 10_000
 	longestPoint  = 1 << 20
 	linesUntilNow = -1 // --from of no value
 )
@@ -108,8 +108,8 @@ func readPoints(in io.Reader, name string) (points []toldPoint, err error) {
 			return nil, usageError("%s:%d: expected a point as a JSON object, as in {\"lr\": 0.003}: %w", name, number,
 				err)
 		}
-		if points = append(points, point); len(points) > mostPoints {
-			return nil, usageError("%s has more than %d points: add them in parts", name, mostPoints)
+		if points = append(points, point); len(points) > maxPoints {
+			return nil, usageError("%s has more than %d points: add them in parts", name, maxPoints)
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {

@@ -25,8 +25,8 @@ func newTrial(s *settings) *cobra.Command {
 		newTrialShow(s), newTrialCancel(s), newTrialRetry(s))
 }
 
-// mostIndices bounds the trials that a command line names.
-const mostIndices = 100_000
+// maxIndices bounds the trials that a command line names.
+const maxIndices = 100_000
 
 // parseIndices reads trial indices: numbers, and ranges as 3-7, both ends in.
 func parseIndices(args []string) ([]int64, error) {
@@ -42,8 +42,8 @@ func parseIndices(args []string) ([]int64, error) {
 			if err != nil || lastErr != nil || from < 0 || to < from {
 				return nil, usageError("%q is not a trial index: expected a number, or a range such as 3-7", word)
 			}
-			if to-from >= int64(mostIndices-len(indices)) {
-				return nil, usageError("too many trials: at most %d can be named", mostIndices)
+			if to-from >= int64(maxIndices-len(indices)) {
+				return nil, usageError("too many trials: at most %d can be named", maxIndices)
 			}
 			for ; from <= to; from++ {
 				indices = append(indices, from)

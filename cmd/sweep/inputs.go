@@ -52,9 +52,9 @@ func (p *plan) compareInputs(ctx context.Context, results sweep.Reader) (note st
 			return "", fmt.Errorf("inputs of earlier results: %w", err)
 		}
 	}
-	if lists >= sweep.MostInputLists {
+	if lists >= sweep.MaxInputLists {
 		note = fmt.Sprintf("only the newest %d lists of inputs were compared: results with others are not reused",
-			sweep.MostInputLists)
+			sweep.MaxInputLists)
 	}
 	for i := range others {
 		if l := others[i]; points != nil {
@@ -91,7 +91,7 @@ type changedList struct {
 // these lists.
 func closest(lists []changedList) (changed map[string]bool, trials int64) {
 	changed = map[string]bool{}
-	fewest := sweep.MostInputs
+	fewest := sweep.MaxInputs
 	for _, l := range lists {
 		if l.Trials == 0 || len(l.changed) > fewest {
 			continue
@@ -259,8 +259,8 @@ func (s *settings) expandInputs(ctx context.Context, p *plan) (inputs []shownInp
 	return inputs, unrecorded
 }
 
-// mostShownInputs is how many inputs are listed for people.
-const mostShownInputs = 50
+// maxShownInputs is how many inputs are listed for people.
+const maxShownInputs = 50
 
 // writeInputs lists the inputs of earlier results.
 func writeInputs(out io.Writer, inputs []shownInput, unrecorded string) error {
@@ -268,10 +268,10 @@ func writeInputs(out io.Writer, inputs []shownInput, unrecorded string) error {
 		fmt.Fprint(out, "\ninputs of earlier results; a result is reused while its inputs are unchanged\n")
 	}
 	w := newColumns(out)
-	for _, input := range inputs[:min(len(inputs), mostShownInputs)] {
+	for _, input := range inputs[:min(len(inputs), maxShownInputs)] {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", input.Kind, input.Name, input.State)
 	}
-	if more := len(inputs) - mostShownInputs; more > 0 {
+	if more := len(inputs) - maxShownInputs; more > 0 {
 		fmt.Fprintf(w, "  and %s, which --json lists\n", sweep.CountText(more, "other input"))
 	}
 	if unrecorded != "" {
@@ -300,14 +300,14 @@ func (p *plan) warnInputs(cmd *cobra.Command, results sweep.Reader) error {
 
 // writeTrialInputs lists what a trial's program has read.
 func writeTrialInputs(w io.Writer, in *sweep.Inputs) {
-	for _, row := range in.Rows[:min(len(in.Rows), mostShownInputs)] {
+	for _, row := range in.Rows[:min(len(in.Rows), maxShownInputs)] {
 		digest := row.Digest
 		if sweep.IsDigest(digest) {
 			digest = digest[:12]
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", row.Name, row.Kind, digest)
 	}
-	if more := len(in.Rows) - mostShownInputs; more > 0 {
+	if more := len(in.Rows) - maxShownInputs; more > 0 {
 		fmt.Fprintf(w, "and %s, which --json lists\n", sweep.CountText(more, "other input"))
 	}
 	if in.Unrecorded != "" {

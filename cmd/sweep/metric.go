@@ -45,7 +45,7 @@ func checkLogged(ctx context.Context, results sweep.Reader, record *sweep.SweepR
 	}
 	hint := "they log no number at all"
 	if sorted := slices.Sorted(maps.Keys(names)); len(sorted) > 0 {
-		hint = "they log " + strings.Join(sorted[:min(len(sorted), mostNames)], ", ")
+		hint = "they log " + strings.Join(sorted[:min(len(sorted), maxNames)], ", ")
 		if near := sweep.Nearest(metric, sorted); near != "" {
 			hint += fmt.Sprintf(" (did you mean %q?)", near)
 		}
@@ -54,5 +54,5 @@ func checkLogged(ctx context.Context, results sweep.Reader, record *sweep.SweepR
 		"Correct the metric in the sweep file, or log it in the program, and run the file again", metric, hint)}
 }
 
-// mostNames is how many metrics a message lists.
-const mostNames = 20
+// maxNames is how many metrics a message lists.
+const maxNames = 20

@@ -12,8 +12,8 @@ const (
 	noteLines = 20
 	// noteRanges is how many ranges of trials a note lists at most.
 	noteRanges = 8
-	// mostReasons is how many reasons the end of a run names at most.
-	mostReasons = 3
+	// maxReasons is how many reasons the end of a run names at most.
+	maxReasons = 3
 )
 
 // trialNote is what there is to say of trials besides their values, once for all of which it is true.

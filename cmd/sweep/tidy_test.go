@@ -192,7 +192,7 @@ func TestPolicyName(t *testing.T) {
 	t.Parallel()
 	names := []string{"race", "tpe", "halving"}
 	for text, want := range map[string]string{
-		"decodeRace": "race", "NewTPE": "tpe", "race": "race", "MostHalvingTrials": "halving",
+		"decodeRace": "race", "NewTPE": "tpe", "race": "race", "MaxHalvingTrials": "halving",
 		`"early_terminate: {type: halving}"`: "halving", "trace": "", "StackTrace": "", "Raced": "", "braces": "",
 	} {
 		if got := policyName(text, names); got != want {

@@ -127,7 +127,7 @@ func (s *State) failing() (ids []string) {
 // fails reports whether the trials of a class fail so that the sweep is to be paused.
 func (sw *sweepState) fails(class sweep.ClassBacklog) bool {
 	n := class.Errors.Count
-	return n > 0 && (sw.Canary && !class.Tried || sw.MostErrors > 0 && n >= sw.MostErrors)
+	return n > 0 && (sw.Canary && !class.Tried || sw.MaxErrors > 0 && n >= sw.MaxErrors)
 }
 
 // passes reports whether a trial of a class has completed now that others waited for. Then the jobs of the other sweeps

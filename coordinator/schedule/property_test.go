@@ -65,7 +65,7 @@ func (w *world) events() map[string]func(*rapid.T) {
 				Sweep: id, Pool: rapid.SampledFrom(pools).Draw(t, "pool"),
 				Priority: rapid.IntRange(0, 2).Draw(t, "priority"),
 				State:    sweep.SweepActive, Grids: 1, Unwritten: rapid.Int64Range(1, 30).Draw(t, "trials"),
-				Canary: rapid.Bool().Draw(t, "canary"), MostErrors: rapid.Int64Range(0, 4).Draw(t, "errors"),
+				Canary: rapid.Bool().Draw(t, "canary"), MaxErrors: rapid.Int64Range(0, 4).Draw(t, "errors"),
 			}
 			switch rapid.SampledFrom([]string{"none", "none", "own", "shared"}).Draw(t, "budget") {
 			case "own":

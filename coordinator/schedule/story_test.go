@@ -262,7 +262,7 @@ func (w *world) defineSweep(t *testing.T, id string, o settings) {
 	w.sweeps[id] = &sweep.Backlog{
 		Sweep: id, Pool: o.text("pool", "cpu"), Priority: o.number(t, "priority", 0), State: sweep.SweepActive,
 		Grids: 1, Unwritten: int64(o.number(t, "unwritten", 0)), Canary: o["canary"] != nil,
-		MostErrors: int64(o.number(t, "errors", 0)),
+		MaxErrors: int64(o.number(t, "errors", 0)),
 	}
 	if trials, hours := o.number(t, "budget", 0), o.number(t, "hours", 0); trials+hours > 0 {
 		w.sweeps[id].Budget = &sweep.BudgetState{Number: int64(len(w.sweeps) + 1),

@@ -570,7 +570,7 @@ func (w *world) dispatch(a Dispatch) Fact {
 // has failed so that the sweep is to be paused.
 func (w *world) checkFirst(t *trial) {
 	b, e := w.backlog(t.id.Sweep), w.endsOf(t.id.Sweep, t.class)
-	if n := e.errors.Count; n > 0 && (b.Canary && !e.tried || b.MostErrors > 0 && n >= b.MostErrors) {
+	if n := e.errors.Count; n > 0 && (b.Canary && !e.tried || b.MaxErrors > 0 && n >= b.MaxErrors) {
 		w.fail("what fails is not queued", "trial %s: %+v", t.id, e.errors)
 	}
 	if !b.Canary || e.tried {

@@ -36,7 +36,7 @@ func (s *Store) Backlog(ctx context.Context, ids ...string) (backlogs []sweep.Ba
 			var budget budgetRow
 			columns := append([]any{&b.Sweep, &b.Pool, &b.Priority, (*string)(&b.State), &waiting, &b.Grids,
 				&b.Unwritten}, budget.columns()...)
-			columns = append(columns, &b.Canary, &b.MostErrors, &c.Class, &requirement, &c.Pending, &c.Queued,
+			columns = append(columns, &b.Canary, &b.MaxErrors, &c.Class, &requirement, &c.Pending, &c.Queued,
 				&c.Running, &c.Tried, &c.Errors.Count, &c.Errors.Cause, &c.Errors.Last, &c.Errors.Trial, &c.Unconfirmed)
 			if err := row.Scan(columns...); err != nil {
 				return err

@@ -90,7 +90,7 @@ func (s *Store) Inputs(ctx context.Context, query sweep.InputQuery, yield func(*
 			err := row.Scan(&number, &l.ListDigest, &l.Unrecorded, &l.Trials)
 			numbers, lists, byNumber[number] = append(numbers, number), append(lists, l), l
 			return err
-		}, text, append(args, sweep.MostInputLists)...)
+		}, text, append(args, sweep.MaxInputLists)...)
 		t.each(func(row database.Row) error {
 			var number int64
 			var input sweep.Input

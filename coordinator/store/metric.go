@@ -17,9 +17,9 @@ import (
 // scoreColumns are the columns of scores, by the metric's number.
 var scoreColumns = [...]string{"metric0", "metric1", "metric2", "metric3", "metric4", "metric5", "metric6", "metric7"}
 
-// mostMetrics bounds how many metrics of a sweep are numbered. Sorting by another one reads
+// maxMetrics bounds how many metrics of a sweep are numbered. Sorting by another one reads
 // JSON.
-const mostMetrics = 1000
+const maxMetrics = 1000
 
 // metricPlace is where a metric is stored: in a column of scores, or, if column is empty, in
 // the rows of metric_values with its number.
@@ -99,7 +99,7 @@ func (t *transaction) saveScores(entries []entry, names metricNumbers) {
 }
 
 // numberMetrics returns the numbers of the metrics of trials that their trainers do not describe, by
-// sweep and name. Those that are new get one in the order of their names; those beyond mostMetrics
+// sweep and name. Those that are new get one in the order of their names; those beyond maxMetrics
 // have -1.
 func (t *transaction) numberMetrics(entries []entry) metricNumbers {
 	names := metricNumbers{}
@@ -137,7 +137,7 @@ func (t *transaction) numberMetrics(entries []entry) metricNumbers {
 		}, `SELECT metric, metric_no FROM metric_names WHERE sweep_no = $1`, sweep)
 		var added []string
 		for _, name := range slices.Sorted(maps.Keys(wanted)) {
-			if wanted[name] < 0 && known < mostMetrics {
+			if wanted[name] < 0 && known < maxMetrics {
 				wanted[name] = known
 				added = append(added, name)
 				known++

@@ -127,7 +127,7 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"reusable": {reusable, []any{"", int64(0), "", "", "", ",3,", int64(1), int64(0),
 			texts("fingerprint", []string{"1", "2"})}},
 		"listsOf":      {listsOf, []any{texts("fingerprint", []string{"1", "2"})}},
-		"programLists": {programLists, []any{"d", sweep.MostInputLists}},
+		"programLists": {programLists, []any{"d", sweep.MaxInputLists}},
 		"selectLists": {selectLists + `t.sweep_no = $1 AND t.trial_index = $2 GROUP BY l.list_no, l.list_digest, l.unrecorded`,
 			[]any{int64(1), int64(2)}},
 		"cancelPending":  {cancelPending, []any{time.Now(), int64(1), int64(0), int64(7), int64(10)}},

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// longestQuarantined bounds what is kept of an event, in bytes; mostQuarantined
+	// longestQuarantined bounds what is kept of an event, in bytes; maxQuarantined
 	// how many are kept.
 	longestQuarantined = 1 << 20
-	mostQuarantined    = 10_000
+	maxQuarantined     = 10_000
 )
 
 // Quarantine implements sweep.Store. Whatever is in the events, it can be kept.
@@ -44,7 +44,7 @@ func (s *Store) Quarantine(ctx context.Context, events []sweep.Quarantined) erro
 					new(ledger.CleanTail(e.Problem)), &texts[i])
 			}))
 		t.run(`DELETE FROM quarantine WHERE quarantine_no <= (SELECT max(quarantine_no) FROM quarantine) - $1`,
-			int64(mostQuarantined))
+			int64(maxQuarantined))
 		t.countSweeps(deltas)
 	})
 }

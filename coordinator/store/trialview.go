@@ -55,9 +55,9 @@ type trialView struct {
 	joined  int
 }
 
-// mostJoined bounds the metrics that are joined: more tables, and the database no longer
+// maxJoined bounds the metrics that are joined: more tables, and the database no longer
 // looks for the best order.
-const mostJoined = 5
+const maxJoined = 5
 
 // trialColumnsOf are the first columns of the view. One that a parameter is called like is trial.NAME.
 var trialColumnsOf = []struct{ name, text string }{
@@ -109,7 +109,7 @@ func (v *trialView) addFurther(name string, sweep, metric int64) {
 	same := fmt.Sprintf("m%d.sweep_no = %d AND m%[1]d.metric_no = %[1]d AND m%[1]d.trial_index = t.trial_index",
 		metric, sweep)
 	value := fmt.Sprintf("m%d.value", metric)
-	if v.joined < mostJoined && strings.Contains(v.query, strings.ToLower(name)) {
+	if v.joined < maxJoined && strings.Contains(v.query, strings.ToLower(name)) {
 		v.joined++
 		v.joins.WriteString("\nLEFT JOIN " + rows + " ON " + same)
 		v.add(v.metric(name), value)

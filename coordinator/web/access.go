@@ -18,8 +18,8 @@ const (
 	csrfHeader = "X-Sweep-CSRF"
 	// sessionTime is how long a session lasts.
 	sessionTime = 12 * time.Hour
-	// mostSessions bounds their number; the one that ends first makes room.
-	mostSessions = 1000
+	// maxSessions bounds their number; the one that ends first makes room.
+	maxSessions = 1000
 )
 
 // session is what a token is exchanged for: the key in a cookie, and a word (csrf), unknown to other
@@ -55,7 +55,7 @@ func (s *sessions) begin(token *Token) (key string, begun *session) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	maps.DeleteFunc(s.byKey, func(_ string, one *session) bool { return now.After(one.ends) })
-	if len(s.byKey) >= mostSessions {
+	if len(s.byKey) >= maxSessions {
 		delete(s.byKey, slices.MinFunc(slices.Collect(maps.Keys(s.byKey)), func(a, b string) int {
 			return s.byKey[a].ends.Compare(s.byKey[b].ends)
 		}))

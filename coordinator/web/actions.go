@@ -19,8 +19,8 @@ type action struct {
 	Expect int64    `json:"expect"`
 }
 
-// mostActed bounds the trials that one action changes.
-const mostActed = 100_000
+// maxActed bounds the trials that one action changes.
+const maxActed = 100_000
 
 // act does something with the trials that match a request's filter and are in one of the allowed
 // states.
@@ -46,15 +46,15 @@ func (s *Server) act(r *http.Request, record *sweep.SweepRecord, allowed []frame
 	var indices []int64
 	err = s.useWhole(r.Context(), record.ID, func(f *frame.Frame) (err error) {
 		if len(allowed) > 0 {
-			indices, err = f.Matching(r.Context(), filter, mostActed+1)
+			indices, err = f.Matching(r.Context(), filter, maxActed+1)
 		}
 		return err
 	})
 	switch {
 	case err != nil:
 		return nil, err
-	case len(indices) > mostActed:
-		return nil, bad(fmt.Errorf("more than %d trials match: select fewer", mostActed))
+	case len(indices) > maxActed:
+		return nil, bad(fmt.Errorf("more than %d trials match: select fewer", maxActed))
 	case int64(len(indices)) != a.Expect:
 		return nil, &requestError{http.StatusConflict,
 			fmt.Sprintf("the filter matches %s now, not %d: reload the page",

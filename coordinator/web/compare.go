@@ -33,8 +33,8 @@ type comparedSweep struct {
 func (s *Server) compare(r *http.Request) (any, error) {
 	q := queryOf(r)
 	references, metric := q.list("sweep"), q.text("metric")
-	if len(references) < 1 || len(references) > mostFrames {
-		return nil, bad(fmt.Errorf("name 1 to %d sweeps to compare, as sweep=ID", mostFrames))
+	if len(references) < 1 || len(references) > maxFrames {
+		return nil, bad(fmt.Errorf("name 1 to %d sweeps to compare, as sweep=ID", maxFrames))
 	}
 	list := []*comparedSweep{}
 	names, metrics := map[string]bool{}, map[string]bool{}

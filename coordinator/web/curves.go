@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// mostCurves is of how many trials curves are read for one picture.
-	mostCurves = 1000
-	// mostBands is how many groups one picture has.
-	mostBands = 12
+	// maxCurves is of how many trials curves are read for one picture.
+	maxCurves = 1000
+	// maxBands is how many groups one picture has.
+	maxBands = 12
 )
 
 // durations are the seconds that trials took.
@@ -27,8 +27,8 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 	metric, rank := metricOf(record, q.text("metric")), q.text("rank")
 	width := int(min(max(q.number("points", 300), 10), 2000))
 	ask := frame.GroupQuery{Filter: q.filter(), By: q.list("by"),
-		Members: min(max(q.number("trials", 200), 1), mostCurves),
-		Limit:   int(min(max(q.number("groups", 8), 1), mostBands))}
+		Members: min(max(q.number("trials", 200), 1), maxCurves),
+		Limit:   int(min(max(q.number("groups", 8), 1), maxBands))}
 	if rank != "" {
 		ask.Metrics, ask.OrderBy, ask.Descending = []string{rank}, "mean", goalOf(record, rank) == sweep.Maximize
 	}
@@ -91,8 +91,8 @@ func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error)
 
 // bandsOfTrials makes each of some trials a group of its own.
 func bandsOfTrials(f *frame.Frame, trials []string) (*frame.Groups, error) {
-	if len(trials) > mostBands {
-		return nil, fmt.Errorf("%d trials given: one picture has up to %d", len(trials), mostBands)
+	if len(trials) > maxBands {
+		return nil, fmt.Errorf("%d trials given: one picture has up to %d", len(trials), maxBands)
 	}
 	groups := &frame.Groups{By: []string{}}
 	for _, text := range trials {

@@ -15,12 +15,12 @@ import (
 	"sweep/sweep/paper"
 )
 
-// mostFigured is of how many points a figure's sweeps may be: the trials are all held
+// maxFigured is of how many points a figure's sweeps may be: the trials are all held
 // in memory while it is drawn, some kilobytes each.
-const mostFigured = 100_000
+const maxFigured = 100_000
 
-// mostOpenArea is how large a PNG is drawn without a token, in square centimetres: it takes up to 70 MB, and a second.
-const mostOpenArea = 900
+// maxOpenArea is how large a PNG is drawn without a token, in square centimetres: it takes up to 70 MB, and a second.
+const maxOpenArea = 900
 
 // drawer draws a figure of some sweeps.
 type drawer func(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord) (*figure.Figure, error)
@@ -55,9 +55,9 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	if token, _ := s.who(r); token == nil && format == "png" && name == "" && drawn.Area() > mostOpenArea {
+	if token, _ := s.who(r); token == nil && format == "png" && name == "" && drawn.Area() > maxOpenArea {
 		return &requestError{http.StatusUnauthorized, fmt.Sprintf("a PNG of more than %d cm² needs a token: ask for "+
-			"less, or for format=svg, or have \"sweep figure\" draw it", mostOpenArea)}
+			"less, or for format=svg, or have \"sweep figure\" draw it", maxOpenArea)}
 	}
 	var file bytes.Buffer
 	if err := drawn.Write(&file, format); err != nil {
@@ -123,8 +123,8 @@ func drawerOf(kind string, q *query) (name string, draw drawer, err error) {
 // figured are the sweeps of a figure, each once, unless they are too many or too large.
 func (s *Server) figured(ctx context.Context, kind string, references []string) (records []*sweep.SweepRecord,
 	err error) {
-	if len(references) < 1 || len(references) > mostFrames {
-		return nil, bad(fmt.Errorf("name 1 to %d sweeps to draw, as sweep=ID", mostFrames))
+	if len(references) < 1 || len(references) > maxFrames {
+		return nil, bad(fmt.Errorf("name 1 to %d sweeps to draw, as sweep=ID", maxFrames))
 	}
 	points := int64(0)
 	for _, reference := range references {
@@ -137,9 +137,9 @@ func (s *Server) figured(ctx context.Context, kind string, references []string) 
 			points += record.Points()
 		}
 	}
-	if points > mostFigured {
+	if points > maxFigured {
 		return nil, bad(fmt.Errorf("the dashboard draws figures of up to %d trials, not %d: \"sweep figure %s\" "+
-			"draws them", mostFigured, points, kind))
+			"draws them", maxFigured, points, kind))
 	}
 	return records, nil
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// mostFrames is how many sweeps' columns are kept; the least recently used make room.
-	mostFrames = 8
+	// maxFrames is how many sweeps' columns are kept; the least recently used make room.
+	maxFrames = 8
 	// patience is how long a query waits for the first trials of a sweep, and
 	// afterwards how long after that the others may be read before it is answered from
 	// what there is; the answer says so.
@@ -201,7 +201,7 @@ func (s *Server) watch(ctx context.Context, reference string) (*watched, error) 
 
 // makeRoom drops the least recently used columns, if there are too many.
 func (f *frames) makeRoom() {
-	if len(f.byID) < mostFrames {
+	if len(f.byID) < maxFrames {
 		return
 	}
 	oldest := slices.MinFunc(slices.Collect(maps.Values(f.byID)),

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// mostFailed bounds of how many failed trials the errors are read for one overview.
-	mostFailed = 1000
-	// mostCauses bounds the causes that it lists, longestOutput the bytes of error output of each.
-	mostCauses, longestOutput = 8, 4096
+	// maxFailed bounds of how many failed trials the errors are read for one overview.
+	maxFailed = 1000
+	// maxCauses bounds the causes that it lists, longestOutput the bytes of error output of each.
+	maxCauses, longestOutput = 8, 4096
 )
 
 // overview is what a sweep comes to: the best completed trial by the metric, nil without one; the
@@ -80,7 +80,7 @@ type examined struct {
 func examine(ctx context.Context, f *frame.Frame, record *sweep.SweepRecord, metric string,
 	columns []string) (found examined, err error) {
 	found.all = f.Loaded().Counts[frame.Failed]
-	found.failed, err = f.Matching(ctx, frame.Filter{States: []frame.State{frame.Failed}}, mostFailed)
+	found.failed, err = f.Matching(ctx, frame.Filter{States: []frame.State{frame.Failed}}, maxFailed)
 	if err != nil || metric == "" {
 		return found, err
 	}
@@ -160,7 +160,7 @@ func (s *Server) causes(ctx context.Context, id string, failed []int64) ([]cause
 		list[i].Text = cmp.Or(strings.TrimSpace(text), list[i].Text)
 	}
 	slices.SortStableFunc(list, func(a, b cause) int { return cmp.Compare(b.Trials, a.Trials) })
-	list = list[:min(len(list), mostCauses)]
+	list = list[:min(len(list), maxCauses)]
 	for i := range list {
 		trial, err := s.options.Store.Trial(ctx, sweep.TrialID{Sweep: id, Index: list[i].First})
 		if err != nil {

@@ -40,9 +40,9 @@ const (
 	// tolerance is how far a channel of a block may be from that of the reference, of 255. Edges that
 	// are smoothed differently, or letters half a pixel further on, come to 14 at most.
 	tolerance = 12
-	// mostBlocks of a picture, and one in fewBlocks of them besides, may be further away; one that is
+	// maxBlocks of a picture, and one in fewBlocks of them besides, may be further away; one that is
 	// several times as far counts several times.
-	mostBlocks, fewBlocks = 3, 1000
+	maxBlocks, fewBlocks = 3, 1000
 	// tallest is where the picture of a long page ends.
 	tallest = 2400
 	// moments is how long a page that is not as its reference may still change.
@@ -319,7 +319,7 @@ func differ(got, want *image.RGBA) string {
 		}
 	}
 	total := common.Dx() * common.Dy()
-	if weight <= mostBlocks+total/fewBlocks {
+	if weight <= maxBlocks+total/fewBlocks {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d blocks have other colours, by up to %d of 255, in the pixels from %v to %v", blocks, total, most,

@@ -40,8 +40,8 @@ func lightColours() string {
 	}), "")
 }
 
-// mostReported is how many of the best settings a report has.
-const mostReported = 10
+// maxReported is how many of the best settings a report has.
+const maxReported = 10
 
 // sweepReport is what the template shows of a sweep.
 type sweepReport struct {
@@ -170,7 +170,7 @@ func (r *sweepReport) read(ctx context.Context, f *frame.Frame,
 // groupsTable lays out the best settings by the mean of a metric.
 func groupsTable(ctx context.Context, f *frame.Frame, names []string, metric, goal string) (*reportedTable, error) {
 	groups, err := f.Groups(ctx, frame.GroupQuery{By: names, Metrics: []string{metric}, OrderBy: "mean",
-		Descending: goal == sweep.Maximize, Goals: map[string]string{metric: goal}, Limit: mostReported})
+		Descending: goal == sweep.Maximize, Goals: map[string]string{metric: goal}, Limit: maxReported})
 	if err != nil {
 		return nil, err
 	}
@@ -193,17 +193,17 @@ func groupsTable(ctx context.Context, f *frame.Frame, names []string, metric, go
 	return table, nil
 }
 
-// mostMapped is how many values a parameter has that a report's heat map is over: of more, as of
+// maxMapped is how many values a parameter has that a report's heat map is over: of more, as of
 // values that were drawn, few cells would have a trial.
-const mostMapped = 16
+const maxMapped = 16
 
-func mapped(p frame.Importance) bool { return p.Values >= 0 && p.Values <= mostMapped }
+func mapped(p frame.Importance) bool { return p.Values >= 0 && p.Values <= maxMapped }
 
 // drawReport draws the report's figures: those for which there is something to draw.
 func (s *Server) drawReport(ctx context.Context, r *sweepReport, record *sweep.SweepRecord,
 	important []frame.Importance) error {
-	if record.Points() > mostFigured {
-		r.Notes = fmt.Sprintf("Figures are drawn of sweeps of up to %d trials.", mostFigured)
+	if record.Points() > maxFigured {
+		r.Notes = fmt.Sprintf("Figures are drawn of sweeps of up to %d trials.", maxFigured)
 		return nil
 	}
 	list := []figure.Options{{Kind: "curves", Title: "Curves of the four best settings", Groups: 4}}

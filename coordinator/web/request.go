@@ -83,8 +83,8 @@ func (q *query) filter() frame.Filter {
 	return f
 }
 
-// mostConditions bounds a filter.
-const mostConditions = 50
+// maxConditions bounds a filter.
+const maxConditions = 50
 
 func parseFilter(states, where []string) (f frame.Filter, err error) {
 	for _, name := range states {
@@ -94,8 +94,8 @@ func parseFilter(states, where []string) (f frame.Filter, err error) {
 		}
 		f.States = append(f.States, frame.State(at))
 	}
-	if len(where) > mostConditions {
-		return f, fmt.Errorf("more than %d conditions", mostConditions)
+	if len(where) > maxConditions {
+		return f, fmt.Errorf("more than %d conditions", maxConditions)
 	}
 	f.Written = where
 	return f, nil

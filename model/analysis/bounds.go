@@ -110,9 +110,9 @@ func (g *Gated) Gap(most, delta float64, rows int) float64 {
 	return g.Term(rows) + 3*most*math.Sqrt(math.Log(2/delta)/float64(rows))
 }
 
-// MostAlpha is the largest α that equation 4 of the paper, FastRNN's condition, allows, with 𝒟 = 1 for an
+// MaxAlpha is the largest α that equation 4 of the paper, FastRNN's condition, allows, with 𝒟 = 1 for an
 // activation of slope 1.
-func (g *Gated) MostAlpha() float64 {
+func (g *Gated) MaxAlpha() float64 {
 	T, off := float64(g.Steps), math.Abs(g.U.Spectral-1)
 	return min(1/(4*T*off), 1/(4*T*g.U.Frobenius), 1/(T*off))
 }

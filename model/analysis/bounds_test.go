@@ -54,7 +54,7 @@ func TestBounds(t *testing.T) {
 	}
 	for _, c := range cases.Gated {
 		check("gap of theorem 1", c.Network.Gap(c.Most, c.Delta, c.Rows), c.Gap)
-		check("α of equation 4", c.Network.MostAlpha(), c.Alpha)
+		check("α of equation 4", c.Network.MaxAlpha(), c.Alpha)
 	}
 	if len(cases.Recurrent) < 3 || len(cases.FeedForward) < 2 || len(cases.Gated) < 2 {
 		t.Errorf("cases are missing: %+v", cases)

@@ -2,16 +2,16 @@ package analysis
 
 import "fmt"
 
-// mostUnits bounds what Flops is asked for: its vectors take n(m1 + m2) numbers some times over.
-const mostUnits = 4096
+// maxUnits bounds what Flops is asked for: its vectors take n(m1 + m2) numbers some times over.
+const maxUnits = 4096
 
 // Flops returns the floating point operations of Algorithm 1 for one vector of n coordinates and
 // one time step, forward and back, counted while it runs: with m1 reflectors of U and, if m2 is
 // not 0, a diagonal and m2 reflectors of V; norms and products are KeepNorms and KeepProducts of
 // [Reflectors]. With m1 = 1 and m2 = 0 that is Hprod(h, u_n) and Hgrad(h, u_n, g).
 func Flops(n, m1, m2 int, norms, products bool) (forward, backward int, err error) {
-	if n < 1 || n > mostUnits {
-		return 0, 0, fmt.Errorf("n = %d: expected 1 to %d units", n, mostUnits)
+	if n < 1 || n > maxUnits {
+		return 0, 0, fmt.Errorf("n = %d: expected 1 to %d units", n, maxUnits)
 	}
 	if m1 < 1 || m1 > n {
 		return 0, 0, fmt.Errorf("m1 = %d: expected 1 to n = %d reflectors", m1, n)

@@ -189,7 +189,7 @@ func FuzzLabelled(f *testing.F) {
 			}
 			return
 		}
-		if s.Features = p.features; s.Features < 1 || s.Features > mostFeatures {
+		if s.Features = p.features; s.Features < 1 || s.Features > maxFeatures {
 			t.Fatalf("%d features", s.Features)
 		}
 		s.number()

@@ -61,8 +61,8 @@ type MultiLabelSet struct {
 // Size returns the bytes of memory that the rows take.
 func (s *MultiLabelSet) Size() int64 { return s.Train.size() + s.Test.size() + 4*int64(len(s.Names)) }
 
-// mostFeatures bounds the columns and the different labels: networks read a row as a dense one.
-const mostFeatures = 1 << 16
+// maxFeatures bounds the columns and the different labels: networks read a row as a dense one.
+const maxFeatures = 1 << 16
 
 // LoadMultiLabel loads train.txt and test.txt of dir, packed with gzip (.gz) or not. A line is a row in SVMlight's
 // form, with its labels, whole numbers, before the features, "3,17 4:0.5 9:1"; what follows # is a comment. Features
@@ -88,8 +88,8 @@ func LoadMultiLabel(dir string, base int) (*MultiLabelSet, error) {
 		}
 		s.Features = max(s.Features, p.features)
 	}
-	if s.number(); len(s.Names) > mostFeatures {
-		return nil, fileError(dir, 0, 0, ErrForm, "%d different labels: want at most %d", len(s.Names), mostFeatures)
+	if s.number(); len(s.Names) > maxFeatures {
+		return nil, fileError(dir, 0, 0, ErrForm, "%d different labels: want at most %d", len(s.Names), maxFeatures)
 	}
 	return s, nil
 }
@@ -184,9 +184,9 @@ func (p *labelledParser) readHeader(fields [][]byte) error {
 
 // checkFeatures refuses more columns than there may be.
 func (p *labelledParser) checkFeatures(column, features int) error {
-	if features > mostFeatures {
+	if features > maxFeatures {
 		return p.fail(column, ErrForm, "%d features: want at most %d, as networks read a row as a dense one", features,
-			mostFeatures)
+			maxFeatures)
 	}
 	return nil
 }

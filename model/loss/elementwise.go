@@ -94,15 +94,15 @@ func (e elementwise[F]) sum(outputs kernel.Matrix[F], targets Targets[F], scale 
 
 // addHits counts the labels among the largest outputs of a row. Of equal ones the first counts as larger.
 func addHits[F kernel.Float](hits *[len(Ranks)]int, row, labels []F) {
-	var top [mostRank]int // the places of the largest, in order
+	var top [maxRank]int // the places of the largest, in order
 	count := 0
 	for j, x := range row {
 		at := count
 		for at > 0 && x > row[top[at-1]] {
 			at--
 		}
-		if at < mostRank {
-			count = min(count+1, mostRank)
+		if at < maxRank {
+			count = min(count+1, maxRank)
 			copy(top[at+1:count], top[at:])
 			top[at] = j
 		}

@@ -57,9 +57,9 @@ type Score struct {
 }
 
 // Ranks are the k of the precision at k.
-var Ranks = [...]int{1, 3, mostRank}
+var Ranks = [...]int{1, 3, maxRank}
 
-const mostRank = 5
+const maxRank = 5
 
 // Add adds the score of other rows.
 func (s *Score) Add(other Score) {

@@ -51,15 +51,15 @@ var (
 	}
 )
 
-// mostRows bounds the time steps of a minibatch of generated sequences: beyond, no
+// maxRows bounds the time steps of a minibatch of generated sequences: beyond, no
 // machine has the memory.
-const mostRows = 1 << 27
+const maxRows = 1 << 27
 
 // checkGenerated refuses what no network can be trained on with sequences of so many
 // steps.
 func (o *Options) checkGenerated(steps int) error {
-	if o.Batch > mostRows/steps {
-		return o.Refuse("batch", "is too large for sequences of %d steps: want at most %d", steps, mostRows/steps)
+	if o.Batch > maxRows/steps {
+		return o.Refuse("batch", "is too large for sequences of %d steps: want at most %d", steps, maxRows/steps)
 	}
 	return o.refuseFeedForward()
 }

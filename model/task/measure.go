@@ -62,13 +62,13 @@ var accuracy = Measure{
 	Test:       "test accuracy; in the summary that of the kept weights",
 }
 
-// mostNats keeps perplexities within what curves can hold.
-const mostNats = 80
+// maxNats keeps perplexities within what curves can hold.
+const maxNats = 80
 
 // perplexity is exp(loss): of how many equally likely words or characters one would have to guess.
 var perplexity = Measure{
 	Name: "perplexity", Goal: sweep.Minimize,
-	Of:    func(score *loss.Score) float64 { return math.Exp(min(score.Mean(), mostNats)) },
+	Of:    func(score *loss.Score) float64 { return math.Exp(min(score.Mean(), maxNats)) },
 	Train: "exp(train_loss) of a model of words or characters",
 	Validation: "validation perplexity, every word or character counted once, ends of lines too; in the summary " +
 		"that of the kept weights",

@@ -88,9 +88,9 @@ func openQueries(o *Options) (Task, error) {
 			q.steps = max(q.steps, q.stepsOf(lines, i))
 		}
 	}
-	if o.Batch > mostRows/q.steps {
+	if o.Batch > maxRows/q.steps {
 		return nil, o.Refuse("batch", "is too large for queries of %d steps: want at most %d", q.steps,
-			mostRows/q.steps)
+			maxRows/q.steps)
 	}
 	// The longest first, so that minibatches have little to pad.
 	q.sort(&set.Train, q.rows[Validation])

@@ -17,8 +17,8 @@ import (
 	"sweep/sweep/statistics"
 )
 
-// mostSteps bounds the places at which the mean of curves is taken.
-const mostSteps = 600
+// maxSteps bounds the places at which the mean of curves is taken.
+const maxSteps = 600
 
 // line is the mean of a group's curves, and a band around it where there are
 // several.
@@ -302,10 +302,10 @@ func averaged(curves []points, logX, log bool) line {
 	}
 	slices.Sort(steps)
 	steps = slices.Compact(steps)
-	if len(kept) > 1 && len(steps) > mostSteps {
-		thinned := make([]float64, mostSteps)
+	if len(kept) > 1 && len(steps) > maxSteps {
+		thinned := make([]float64, maxSteps)
 		for i := range thinned {
-			thinned[i] = steps[i*(len(steps)-1)/(mostSteps-1)]
+			thinned[i] = steps[i*(len(steps)-1)/(maxSteps-1)]
 		}
 		steps = thinned
 	}

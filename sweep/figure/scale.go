@@ -19,7 +19,7 @@ type scale struct {
 	log       bool
 	// marks, if not nil, are the only ticks.
 	marks []plot.Tick
-	// most is the largest number of intervals between labelled ticks; 0 means mostIntervals.
+	// most is the largest number of intervals between labelled ticks; 0 means maxIntervals.
 	most int
 }
 
@@ -29,7 +29,7 @@ func (s scale) fitted(width vg.Length, style text.Style) scale {
 	for _, t := range s.Ticks(s.low, s.high) {
 		label = max(label, style.Width(t.Label))
 	}
-	s.most = min(mostIntervals, int(width/(label+0.8*style.Font.Size)))
+	s.most = min(maxIntervals, int(width/(label+0.8*style.Font.Size)))
 	if s.most < 2 {
 		s.most = 1
 		if s.log || len(s.Ticks(s.low, s.high)) == 0 {
@@ -39,8 +39,8 @@ func (s scale) fitted(width vg.Length, style text.Style) scale {
 	return s
 }
 
-// mostIntervals is the largest number of intervals between the labelled ticks of an axis with room for them.
-const mostIntervals = 8
+// maxIntervals is the largest number of intervals between the labelled ticks of an axis with room for them.
+const maxIntervals = 8
 
 // newScale is an axis over values, with a little room around them; only positive
 // ones have a place on a logarithmic one.
@@ -98,10 +98,10 @@ func (s scale) Ticks(low, high float64) []plot.Tick {
 	case s.marks != nil:
 		return s.marks
 	case s.log && high/low >= 8:
-		return logTicks(low, high, cmp.Or(s.most, mostIntervals))
+		return logTicks(low, high, cmp.Or(s.most, maxIntervals))
 	}
 	var ticks []plot.Tick
-	step := niceStep(high-low, cmp.Or(s.most, mostIntervals))
+	step := niceStep(high-low, cmp.Or(s.most, maxIntervals))
 	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {
 		// The step's decimals decide the digits: 0.30000000000000004 is 0.3.
 		v, _ := strconv.ParseFloat(strconv.FormatFloat(i*step, 'e', 10, 64), 64)

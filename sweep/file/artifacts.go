@@ -43,8 +43,8 @@ func (d *decoder) artifact(name string, where position, key string) bool {
 		d.failName(where, key, fmt.Sprintf("trainer %s hands over no artifact %s", d.description.Name, shorten(name)),
 			name, known)
 	case slices.Contains(spec.Artifacts, name):
-	case len(spec.Artifacts) == sweep.MostArtifacts:
-		d.fail(where, key, "at most %d artifacts are kept of a trial", sweep.MostArtifacts)
+	case len(spec.Artifacts) == sweep.MaxArtifacts:
+		d.fail(where, key, "at most %d artifacts are kept of a trial", sweep.MaxArtifacts)
 		return false
 	default:
 		spec.Artifacts = append(spec.Artifacts, name)
@@ -66,7 +66,7 @@ func (d *decoder) decodeKeep(e entry, path string) {
 		if !d.artifact(e.key, e.where, key) {
 			return
 		}
-		spec.Keep[e.key], _ = d.integer(e.value, key, 1, sweep.MostKept)
+		spec.Keep[e.key], _ = d.integer(e.value, key, 1, sweep.MaxKept)
 	}
 	if len(entries) == 0 {
 		d.fail(e.where, path, "needs the artifacts of which only the best trials keep theirs, as in keep: "+

@@ -55,13 +55,13 @@ func plainFields(spec *sweep.Spec) []field {
 func limitFields(l *sweep.Limits) []field {
 	return []field{
 		durationField("timeout", &l.Timeout, 0, "How long an execution may take, as in 90s, 10m, 1h30m."),
-		wholeField("attempts", &l.Attempts, 1, sweep.MostAttempts, sweep.DefaultAttempts,
+		wholeField("attempts", &l.Attempts, 1, sweep.MaxAttempts, sweep.DefaultAttempts,
 			"How many executions may fail by the trial's own fault."),
-		wholeField("losses", &l.Losses, 1, sweep.MostAttempts, sweep.DefaultLosses,
+		wholeField("losses", &l.Losses, 1, sweep.MaxAttempts, sweep.DefaultLosses,
 			"How many executions may lose their worker; raise it on preemptible machines."),
-		wholeField("errors", &l.Errors, 0, sweep.MostErrors, sweep.DefaultErrors, "How many trials in a row may fail "+
+		wholeField("errors", &l.Errors, 0, sweep.MaxErrors, sweep.DefaultErrors, "How many trials in a row may fail "+
 			"with the same error, numbers and paths aside, before the sweep is paused; 0 never pauses it."),
-		wholeField("points", &l.Points, 2, sweep.MostCurvePoints, sweep.DefaultPoints, "How many samples of a curve "+
+		wholeField("points", &l.Points, 2, sweep.MaxCurvePoints, sweep.DefaultPoints, "How many samples of a curve "+
 			"are kept. Of a longer one, the smallest and the largest of every few samples and the last one are kept."),
 		sizeField("artifact", &l.Artifact, "1GiB", "The largest size of an artifact, as in 500MB or 2GiB."),
 		sizeField("artifacts", &l.Artifacts, "4GiB", "The largest size of all artifacts of a trial."),

@@ -45,7 +45,7 @@ func topFields(spec *sweep.Spec, names nameSchemas) []field {
 			"view and best_trials select the result of each group."), (*decoder).decodeSelect},
 		{"keep", documented(object{
 			"type": "object", "minProperties": 1, "propertyNames": names.artifact,
-			"additionalProperties": object{"type": "integer", "minimum": 1, "maximum": sweep.MostKept},
+			"additionalProperties": object{"type": "integer", "minimum": 1, "maximum": sweep.MaxKept},
 		}, "Artifacts that only the best trials keep, and how many trials, as in {checkpoint: 10}. Trials are "+
 			"compared by select.by, across groups."), (*decoder).decodeKeep},
 		{"zip", documented(object{"type": "array", "items": object{"type": "array", "minItems": 2,

@@ -179,7 +179,7 @@ func (d *decoder) decodeSetting(c *chosen, e entry) bool {
 
 // decodeBatch decodes the size of generations, for the policies that have some.
 func (d *decoder) decodeBatch(e entry, path string) {
-	batch, ok := d.integer(e.value, path, 1, policy.MostBatch)
+	batch, ok := d.integer(e.value, path, 1, policy.MaxBatch)
 	methods, others, what := d.batches()
 	switch {
 	case !ok:

@@ -73,7 +73,7 @@ func keySchema(k *policy.Key, metricName object) object {
 		schema = object{"enum": []string{sweep.Minimize, sweep.Maximize}}
 	}
 	bound := func(name string, value *float64) object {
-		if value == nil || *value >= policy.MostNumber {
+		if value == nil || *value >= policy.MaxNumber {
 			return nil
 		}
 		return object{name: *value}
@@ -98,6 +98,6 @@ func batchSchema() object {
 			doc = append(doc, "For "+k.Text()+": "+k.Batch+".")
 		}
 	}
-	return documented(object{"type": "integer", "minimum": 1, "maximum": policy.MostBatch,
+	return documented(object{"type": "integer", "minimum": 1, "maximum": policy.MaxBatch,
 		"default": policy.DefaultBatch}, strings.Join(doc, " "))
 }

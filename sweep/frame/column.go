@@ -21,12 +21,12 @@ import (
 const (
 	special uint64 = 0xFFF8_0000_0000_0000
 	missing        = special
-	// mostTexts bounds a column's dictionary; further texts are all "…".
-	mostTexts = 1 << 16
-	// mostDistinct is up to how many values a column's values are counted.
-	mostDistinct = 1000
-	// mostInterned is how many texts of JSON are remembered with their values.
-	mostInterned = 4096
+	// maxTexts bounds a column's dictionary; further texts are all "…".
+	maxTexts = 1 << 16
+	// maxDistinct is up to how many values a column's values are counted.
+	maxDistinct = 1000
+	// maxInterned is how many texts of JSON are remembered with their values.
+	maxInterned = 4096
 )
 
 func number(v float64) uint64 {
@@ -124,7 +124,7 @@ func (c *column) note(value uint64) {
 		c.distinct = map[uint64]struct{}{}
 	}
 	c.distinct[value] = struct{}{}
-	if len(c.distinct) > mostDistinct {
+	if len(c.distinct) > maxDistinct {
 		c.many, c.distinct = true, nil
 	}
 }

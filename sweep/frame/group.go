@@ -108,8 +108,8 @@ type Groups struct {
 	Groups []Group      `json:"groups"`
 }
 
-// MostGroups bounds how many groups are told apart.
-const MostGroups = 1_000_000
+// MaxGroups bounds how many groups are told apart.
+const MaxGroups = 1_000_000
 
 // Differing returns the parameters of which there are several values, without the
 // seed.
@@ -151,10 +151,10 @@ func (g *gathered) states() map[string]int64 {
 // Groups answers a query. Groups are told apart by 64 bits of their values.
 func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	if q.All {
-		q.Limit = MostGroups
-	} else if q.Limit < 0 || q.Limit > MostRows || q.Offset < 0 {
+		q.Limit = MaxGroups
+	} else if q.Limit < 0 || q.Limit > MaxRows || q.Offset < 0 {
 		return nil, fmt.Errorf("limit %d and offset %d: expected a limit of 0 to %d groups, and no negative offset",
-			q.Limit, q.Offset, MostRows)
+			q.Limit, q.Offset, MaxRows)
 	}
 	if q.By == nil {
 		q.By = f.Differing()
@@ -182,9 +182,9 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 			key := hash(b.values[:len(axes)], i)
 			number, known := numbers[key]
 			if !known {
-				if len(groups) == MostGroups {
+				if len(groups) == MaxGroups {
 					return nil, fmt.Errorf("there are more than %d groups: group by fewer parameters, or filter",
-						MostGroups)
+						MaxGroups)
 				}
 				number = int32(len(groups))
 				numbers[key] = number

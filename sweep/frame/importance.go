@@ -64,8 +64,8 @@ type Importances struct {
 }
 
 const (
-	// mostRanges bounds the ranges that the numbers of a parameter are divided into.
-	mostRanges = 12
+	// maxRanges bounds the ranges that the numbers of a parameter are divided into.
+	maxRanges = 12
 	// fewestTrials is how many trials a level needs.
 	fewestTrials = 5
 	// sampled is how many values of a column are kept to divide it.
@@ -135,11 +135,11 @@ func (s *sample) ranks() func(v float64) float64 {
 }
 
 // fewRanges is how many numbers of so many trials are compared as they are.
-func fewRanges(trials int64) int { return max(2, min(mostRanges, int(math.Sqrt(float64(trials))))) }
+func fewRanges(trials int64) int { return max(2, min(maxRanges, int(math.Sqrt(float64(trials))))) }
 
 // ranges is into how many ranges more numbers are divided: fewer, which show a small effect from fewer trials.
 func ranges(trials int64) int {
-	return max(3, min(mostRanges, int(math.Ceil(math.Sqrt(float64(trials))/2))))
+	return max(3, min(maxRanges, int(math.Ceil(math.Sqrt(float64(trials))/2))))
 }
 
 // chiSquared returns the quantile of 99 % of χ² (Wilson and Hilferty 1931), within a hundredth.
@@ -172,7 +172,7 @@ func (j *judged) divide() {
 // judge prepares a parameter; nil if it has too many values that are no numbers.
 func (c *column) judge() *judged {
 	j := &judged{column: c}
-	if c.many || len(c.distinct) > mostLevels {
+	if c.many || len(c.distinct) > maxLevels {
 		if !c.numbers {
 			return nil
 		}

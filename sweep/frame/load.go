@@ -119,7 +119,7 @@ func (f *Frame) encode(c *column, raw []byte) uint64 {
 		return known
 	}
 	value := f.parse(c, raw)
-	if c.kind == sweep.ParameterKind && len(c.interned) < mostInterned {
+	if c.kind == sweep.ParameterKind && len(c.interned) < maxInterned {
 		if c.interned == nil {
 			c.interned = map[string]uint64{}
 		}
@@ -157,7 +157,7 @@ func (f *Frame) parse(c *column, raw []byte) uint64 {
 // code returns an entry of a column's dictionary in 64 bits.
 func (f *Frame) code(c *column, e entry) uint64 {
 	code, ok := c.codes[e]
-	if !ok && len(c.entries) >= mostTexts && e.kind != "null" {
+	if !ok && len(c.entries) >= maxTexts && e.kind != "null" {
 		e = entry{"… one of more than 65,535 texts", "text"}
 		code, ok = c.codes[e]
 	}

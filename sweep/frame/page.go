@@ -9,11 +9,11 @@ import (
 	"sweep/sweep"
 )
 
-// MostRows bounds a page, Deepest the offset of a page of a sorted list: the other end is near
+// MaxRows bounds a page, Deepest the offset of a page of a sorted list: the other end is near
 // once the order is reversed.
 const (
-	MostRows = 1000
-	Deepest  = 20_000
+	MaxRows = 1000
+	Deepest = 20_000
 )
 
 // Query asks for a page of the trials that match a filter.
@@ -93,9 +93,9 @@ func (p *places) from(offset int) []place {
 
 // Page answers a query.
 func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
-	if q.Limit < 0 || q.Limit > MostRows || q.Offset < 0 {
+	if q.Limit < 0 || q.Limit > MaxRows || q.Offset < 0 {
 		return nil, fmt.Errorf("limit %d and offset %d: expected a limit of 0 to %d trials, and no negative offset",
-			q.Limit, q.Offset, MostRows)
+			q.Limit, q.Offset, MaxRows)
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()

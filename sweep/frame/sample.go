@@ -32,9 +32,9 @@ type Sample struct {
 // Sample answers a query. With Top below 1, trials without the metric are not among
 // the best.
 func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
-	if q.Limit < 1 || q.Limit > 10*MostRows || !(q.Top > 0 && q.Top <= 1) {
+	if q.Limit < 1 || q.Limit > 10*MaxRows || !(q.Top > 0 && q.Top <= 1) {
 		return nil, fmt.Errorf("limit %d and top %v: expected a limit of 1 to %d trials, and a fraction of 0 to 1",
-			q.Limit, q.Top, 10*MostRows)
+			q.Limit, q.Top, 10*MaxRows)
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -28,11 +28,11 @@ type levels struct {
 }
 
 const (
-	mostLevels = 60
-	// defaultBins is how many ranges a parameter of many numbers is divided into, mostBins how many
+	maxLevels = 60
+	// defaultBins is how many ranges a parameter of many numbers is divided into, maxBins how many
 	// may be asked for.
 	defaultBins = 32
-	mostBins    = 100
+	maxBins     = 100
 )
 
 // Division says how a numeric parameter is divided: into Bins ranges however few values it has, 0
@@ -51,8 +51,8 @@ const (
 
 // check refuses a division that cannot be made.
 func (d Division) check(name string) error {
-	if d.Bins < 0 || d.Bins > mostBins {
-		return fmt.Errorf("bins of %s: expected 1 to %d, got %d", name, mostBins, d.Bins)
+	if d.Bins < 0 || d.Bins > maxBins {
+		return fmt.Errorf("bins of %s: expected 1 to %d, got %d", name, maxBins, d.Bins)
 	}
 	if d.Scale != "" && d.Scale != LogScale && d.Scale != LinearScale {
 		return fmt.Errorf("scale of %s: expected %s or %s, got %.40q", name, LogScale, LinearScale, d.Scale)
@@ -66,7 +66,7 @@ func (d Division) inLogs(c *column) bool {
 }
 
 func (c *column) levels(d Division) (*levels, error) {
-	l := &levels{binned: c.many || len(c.distinct) > mostLevels || d.Bins > 0 && c.low < c.high && len(c.entries) == 0}
+	l := &levels{binned: c.many || len(c.distinct) > maxLevels || d.Bins > 0 && c.low < c.high && len(c.entries) == 0}
 	bins := cmp.Or(d.Bins, defaultBins)
 	switch {
 	case !l.binned:
@@ -83,7 +83,7 @@ func (c *column) levels(d Division) (*levels, error) {
 		}
 	case !c.numbers:
 		return nil, fmt.Errorf("%s has more than %d values that are not numbers: choose another parameter, or filter",
-			c.name, mostLevels)
+			c.name, maxLevels)
 	default:
 		scale, back := func(v float64) float64 { return v }, func(v float64) float64 { return v }
 		if d.inLogs(c) {

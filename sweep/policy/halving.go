@@ -20,7 +20,7 @@ var halvingKind = Kind{
 		whole("min_iter", 1, math.Inf(1), 1, "The smallest number of epochs or steps of a rung."),
 		whole("eta", 2, 1000, DefaultEta, "The factor between rungs: the best 1 in eta points continue, with eta "+
 			"times the epochs."),
-		whole("cohort", 2, MostHalving, nil, "How many points are compared; by default the fewest of which one "+
+		whole("cohort", 2, MaxHalving, nil, "How many points are compared; by default the fewest of which one "+
 			"reaches the last rung."),
 	},
 	New:   func() Settings { return &Halving{} },
@@ -41,11 +41,11 @@ type Halving struct {
 	Cohort int64 `json:"cohort"`
 }
 
-// MostHalving bounds the trials of a halving, all of which are read for each rung, and MostRungs its rungs, which is
+// MaxHalving bounds the trials of a halving, all of which are read for each rung, and MaxRungs its rungs, which is
 // more than halvings of the largest whole number have.
 const (
-	MostHalving = 100_000
-	MostRungs   = 64
+	MaxHalving = 100_000
+	MaxRungs   = 64
 )
 
 // NewHalving returns the halving from some value of a parameter to another. A cohort of 0 takes the
@@ -141,7 +141,7 @@ func largest(name string, file *File) (int64, error) {
 			Nearest: sweep.Nearest(name, file.Names())}
 	}
 	number, ok := sweep.Number(value)
-	if !ok || number < 1 || number != math.Trunc(number) || number > MostNumber {
+	if !ok || number < 1 || number != math.Trunc(number) || number > MaxNumber {
 		return 0, &sweep.ParameterError{Parameter: name, Value: value,
 			Problem: "halving varies this parameter: it must be a whole number above 0"}
 	}
@@ -157,10 +157,10 @@ func (h *Halving) check(spec *sweep.Spec) error {
 	case h.Eta < 2 || len(h.Rungs) < 2 || h.Rungs[0] < 1 || !slices.IsSorted(h.Rungs) ||
 		len(slices.Compact(slices.Clone(h.Rungs))) < len(h.Rungs):
 		return halvingKind.refused("needs two rungs or more, each with more %s than the one before", h.Parameter)
-	case len(h.Rungs) > MostRungs:
-		return halvingKind.refused("at most %d rungs, not %d", MostRungs, len(h.Rungs))
-	case h.Cohort > MostNumber:
-		return halvingKind.refused("a cohort has at most %d points, not %d", int64(MostNumber), h.Cohort)
+	case len(h.Rungs) > MaxRungs:
+		return halvingKind.refused("at most %d rungs, not %d", MaxRungs, len(h.Rungs))
+	case h.Cohort > MaxNumber:
+		return halvingKind.refused("a cohort has at most %d points, not %d", int64(MaxNumber), h.Cohort)
 	case h.Cohort < h.Eta:
 		return halvingKind.refused("a cohort needs %d points or more, not %d: the best of %d is in the next rung",
 			h.Eta, h.Cohort, h.Eta)
@@ -222,8 +222,8 @@ func (h *Halving) ladder(spec *sweep.Spec, base *sweep.Grid) (*ladder, error) {
 		return nil, halvingKind.refused("each point needs the same replicates: remove seed from when and exclude, and "+
 			"set run_cap to a multiple of %d", l.replicates)
 	}
-	if base.Count() > MostHalving {
-		return nil, halvingKind.refused("at most %d trials can be in the first rung, not %d", MostHalving, base.Count())
+	if base.Count() > MaxHalving {
+		return nil, halvingKind.refused("at most %d trials can be in the first rung, not %d", MaxHalving, base.Count())
 	}
 	l.layOut(base.Count() / l.replicates)
 	return l, nil

@@ -13,10 +13,10 @@ var hyperbandKind = Kind{
 	Name: "hyperband", Key: StopKey, Compares: true, While: true, Foreign: "W&B's hyperband",
 	Doc: "as W&B does",
 	Keys: []Key{
-		whole("min_iter", 1, MostNumber, nil, "The first number of values at which trials are compared; the next ones "+
+		whole("min_iter", 1, MaxNumber, nil, "The first number of values at which trials are compared; the next ones "+
 			"are eta times as many."),
-		whole("max_iter", 1, MostNumber, nil, "The number of values of a whole trial."),
-		whole("s", 1, MostBands, nil, "How often trials are compared, at max_iter / eta, max_iter / eta² and so on."),
+		whole("max_iter", 1, MaxNumber, nil, "The number of values of a whole trial."),
+		whole("s", 1, MaxBands, nil, "How often trials are compared, at max_iter / eta, max_iter / eta² and so on."),
 		{ParameterSchema: sweep.ParameterSchema{Name: "eta", Type: sweep.NumberType, Minimum: at(1),
 			ExclusiveMinimum: true, Default: DefaultEta, Doc: "The best 1/eta of the values pass."},
 			Hint: ": the best third passes"},
@@ -40,10 +40,10 @@ type Hyperband struct {
 	Strict bool `json:"strict"`
 }
 
-// MostBands bounds the bands from a smallest one on, as W&B does, and DefaultEta is the share that passes, for halving
+// MaxBands bounds the bands from a smallest one on, as W&B does, and DefaultEta is the share that passes, for halving
 // too.
 const (
-	MostBands  = 100
+	MaxBands   = 100
 	DefaultEta = 3
 )
 
@@ -74,7 +74,7 @@ func (h *Hyperband) read(values map[string]any, file *File) error {
 
 // bandsFrom returns the bands that W&B makes of min_iter and eta.
 func bandsFrom(minIter int64, eta float64) (bands []int64) {
-	for band := float64(minIter); len(bands) < MostBands && band <= MostNumber; band *= eta {
+	for band := float64(minIter); len(bands) < MaxBands && band <= MaxNumber; band *= eta {
 		bands = append(bands, int64(band))
 	}
 	return bands
@@ -98,11 +98,11 @@ func (h *Hyperband) check(*sweep.Spec) error {
 	case !(h.Eta > 1) || math.IsInf(h.Eta, 0):
 		return hyperbandKind.refused("hyperband.eta is %v: expected a number above 1, as in 3: the best third passes",
 			h.Eta)
-	case n == 0 || n > MostBands:
-		return hyperbandKind.refused("hyperband has %d bands: expected 1 to %d", n, MostBands)
-	case h.Bands[0] < 1 || h.Bands[n-1] > MostNumber || !slices.IsSorted(h.Bands):
+	case n == 0 || n > MaxBands:
+		return hyperbandKind.refused("hyperband has %d bands: expected 1 to %d", n, MaxBands)
+	case h.Bands[0] < 1 || h.Bands[n-1] > MaxNumber || !slices.IsSorted(h.Bands):
 		return hyperbandKind.refused("hyperband has bands of %d to %d values: expected ascending ones, from 1 to %d",
-			h.Bands[0], h.Bands[n-1], int64(MostNumber))
+			h.Bands[0], h.Bands[n-1], int64(MaxNumber))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ var medianKind = Kind{
 	Keys: []Key{
 		whole("startup_trials", 1, MedianWindow, DefaultStartupTrials, "How many earlier trials must have a value at "+
 			"a position before trials are stopped there."),
-		whole("warmup_steps", 0, MostNumber, 0, "How many values a trial reports before it is judged."),
+		whole("warmup_steps", 0, MaxNumber, 0, "How many values a trial reports before it is judged."),
 	},
 	Batch: "how many points are compared with the same earlier ones",
 	New:   func() Settings { return &Median{Batch: DefaultBatch, StartupTrials: DefaultStartupTrials} },
@@ -52,12 +52,12 @@ func (m *Median) read(values map[string]any, file *File) error {
 
 func (m *Median) check(*sweep.Spec) error {
 	switch {
-	case m.Batch < 1 || m.Batch > MostBatch:
-		return medianKind.refused("a batch of %d points: expected 1 to %d", m.Batch, MostBatch)
+	case m.Batch < 1 || m.Batch > MaxBatch:
+		return medianKind.refused("a batch of %d points: expected 1 to %d", m.Batch, MaxBatch)
 	case m.StartupTrials < 1 || m.StartupTrials > MedianWindow:
 		return medianKind.refused("startup_trials is %d: expected 1 to %d", m.StartupTrials, MedianWindow)
-	case m.WarmupSteps < 0 || m.WarmupSteps > MostNumber:
-		return medianKind.refused("warmup_steps is %d: expected 0 to %d", m.WarmupSteps, int64(MostNumber))
+	case m.WarmupSteps < 0 || m.WarmupSteps > MaxNumber:
+		return medianKind.refused("warmup_steps is %d: expected 0 to %d", m.WarmupSteps, int64(MaxNumber))
 	}
 	return nil
 }

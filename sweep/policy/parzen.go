@@ -155,8 +155,8 @@ func deviations(values []float64, low, high float64) []float64 {
 		}
 		return 0
 	})
-	const mostKernels = 100
-	least := (high - low) / min(mostKernels, float64(n+2))
+	const maxKernels = 100
+	least := (high - low) / min(maxKernels, float64(n+2))
 	result := make([]float64, n)
 	for rank, i := range order {
 		below, above := values[i]-low, high-values[i]

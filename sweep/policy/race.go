@@ -37,12 +37,12 @@ type Race struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// DefaultConfidence is that of a race; MostRace bounds its trials, all of which are read for each replicate, and
-// MostReplicates the replicates of a point: the time of an exact test grows with their cube.
+// DefaultConfidence is that of a race; MaxRace bounds its trials, all of which are read for each replicate, and
+// MaxReplicates the replicates of a point: the time of an exact test grows with their cube.
 const (
 	DefaultConfidence = 0.95
-	MostRace          = 100_000
-	MostReplicates    = 200
+	MaxRace           = 100_000
+	MaxReplicates     = 200
 )
 
 func (*Race) kind() *Kind { return &raceKind }
@@ -118,10 +118,10 @@ func (r *Race) arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error) 
 		return nil, refused("each grid point needs the same replicates: remove seed from when and exclude")
 	case seeds != grid.Distinct(0):
 		return nil, refused("each replicate needs a seed of its own: remove equal values of seed")
-	case seeds > MostReplicates:
-		return nil, refused("points have at most %d replicates, not %d", MostReplicates, seeds)
-	case grid.Count() > MostRace:
-		return nil, refused("it has at most %d trials, not %d", MostRace, grid.Count())
+	case seeds > MaxReplicates:
+		return nil, refused("points have at most %d replicates, not %d", MaxReplicates, seeds)
+	case grid.Count() > MaxRace:
+		return nil, refused("it has at most %d trials, not %d", MaxRace, grid.Count())
 	}
 	return grid, nil
 }

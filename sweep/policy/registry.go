@@ -85,7 +85,7 @@ func at(bound float64) *float64 { return &bound }
 
 // Bounds are those of a whole number.
 func (k *Key) Bounds() (low, high int64) {
-	if high = math.MaxInt64; *k.Maximum <= MostNumber {
+	if high = math.MaxInt64; *k.Maximum <= MaxNumber {
 		high = int64(*k.Maximum)
 	}
 	return int64(*k.Minimum), high
@@ -97,8 +97,8 @@ const (
 	GoalType   sweep.ParameterType = "goal"
 )
 
-// MostNumber bounds whole numbers of settings.
-const MostNumber = 1 << 53
+// MaxNumber bounds whole numbers of settings.
+const MaxNumber = 1 << 53
 
 // File is what a kind sees of a sweep file when it is read.
 type File struct {

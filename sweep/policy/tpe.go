@@ -34,14 +34,14 @@ const (
 	BayesStart = 10
 	// DefaultBatch is the number of points of a generation.
 	DefaultBatch = 16
-	// MostBatch bounds the points of a generation, MostBayes the trials of a search: choosing a point takes
+	// MaxBatch bounds the points of a generation, MaxBayes the trials of a search: choosing a point takes
 	// a time that grows with those before.
-	MostBatch = 1000
-	MostBayes = 10_000
-	// MostChoices bounds the values of all lists and zipped parameters of a search by results, and mostProbabilities
+	MaxBatch = 1000
+	MaxBayes = 10_000
+	// MaxChoices bounds the values of all lists and zipped parameters of a search by results, and maxProbabilities
 	// what is estimated of them: one number for each at each point.
-	MostChoices       = 100_000
-	mostProbabilities = 20_000_000
+	MaxChoices       = 100_000
+	maxProbabilities = 20_000_000
 )
 
 func (*Bayes) kind() *Kind { return &bayesKind }
@@ -60,25 +60,25 @@ func (b *Bayes) chooses() string {
 }
 
 func (b *Bayes) check(*sweep.Spec) error {
-	if b.Batch < 1 || b.Batch > MostBatch {
-		return bayesKind.refused("a batch of %d points: expected 1 to %d", b.Batch, MostBatch)
+	if b.Batch < 1 || b.Batch > MaxBatch {
+		return bayesKind.refused("a batch of %d points: expected 1 to %d", b.Batch, MaxBatch)
 	}
 	return nil
 }
 
 // arrange has the points after the first generations be unknown.
 func (b *Bayes) arrange(spec *sweep.Spec, grid *sweep.Grid) (*sweep.Grid, error) {
-	if spec.Cap > MostBayes {
+	if spec.Cap > MaxBayes {
 		return nil, fmt.Errorf("a search by results has at most %d trials, and run_cap is %d: lower it, or write "+
-			"method: random", MostBayes, spec.Cap)
+			"method: random", MaxBayes, spec.Cap)
 	}
 	replicates := replicatesOf(spec)
 	points, choices := (spec.Cap-1)/replicates+1, int64(0)
 	for _, axis := range spec.Axes {
 		if axis.Parameters[0].Values.List != nil || len(axis.Parameters) > 1 {
-			choices += min(axis.Len(), MostChoices+1)
+			choices += min(axis.Len(), MaxChoices+1)
 		}
-		if choices > MostChoices || choices*points > mostProbabilities {
+		if choices > MaxChoices || choices*points > maxProbabilities {
 			return nil, parameterError(axis.Parameters[0].Name, "its values, and those of other lists and zipped "+
 				"parameters, are too many for a search by results with %d points: it estimates a probability of each "+
 				"for each point; give a range, or write method: random", points)

@@ -19,8 +19,8 @@ const (
 	// The speed is taken over the last window, and over enoughTrials at least.
 	window       = time.Minute
 	enoughTrials = 20
-	// mostSamples bounds what is remembered: of more every second one goes.
-	mostSamples = 256
+	// maxSamples bounds what is remembered: of more every second one goes.
+	maxSamples = 256
 )
 
 // add adds how much is done. Less work than before, as after a retry, starts again.
@@ -29,7 +29,7 @@ func (f *forecast) add(at time.Time, work float64) {
 		f.samples = f.samples[:0]
 	}
 	f.samples = append(f.samples, sample{at, work})
-	if len(f.samples) <= mostSamples {
+	if len(f.samples) <= maxSamples {
 		return
 	}
 	kept := f.samples[:1]

@@ -41,7 +41,7 @@ func TestForecastLeft(t *testing.T) {
 		if got := f.left(c.remaining, c.expected, 1); math.Abs(got-c.wants) > 0.1*c.wants {
 			t.Errorf("%s: %.1f s left, want %.1f", c.name, got, c.wants)
 		}
-		if len(f.samples) > mostSamples {
+		if len(f.samples) > maxSamples {
 			t.Errorf("%s: %d samples are kept", c.name, len(f.samples))
 		}
 	}

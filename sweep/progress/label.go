@@ -11,8 +11,8 @@ import (
 	"sweep/sweep/policy"
 )
 
-// mostNamed is how many parameters name a trial.
-const mostNamed = 4
+// maxNamed is how many parameters name a trial.
+const maxNamed = 4
 
 // Label names a trial by the values of its group, else by the parameters that vary, or by a few of its
 // parameters.
@@ -35,7 +35,7 @@ func Label(p sweep.Parameters, group, varied []string) string {
 // named lists the first of these parameters that a trial has.
 func named(p sweep.Parameters, names []string) (parts []string) {
 	for _, name := range names {
-		if v, ok := p[name]; ok && len(parts) < mostNamed {
+		if v, ok := p[name]; ok && len(parts) < maxNamed {
 			parts = append(parts, name+" "+ValueText(v))
 		}
 	}

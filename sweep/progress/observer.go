@@ -60,9 +60,9 @@ type spent struct {
 
 // The most entries of the lists of a snapshot.
 const (
-	mostRunning = 16
-	mostBest    = 8
-	mostCauses  = 3
+	maxRunning = 16
+	maxBest    = 8
+	maxCauses  = 3
 )
 
 // pace keeps a query from running too often: not before a pause, nor so often that it costs
@@ -250,7 +250,7 @@ func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts swee
 	bases := map[int64]base{}
 	defer func() { o.bases = bases }()
 	_ = o.store.Trials(ctx, sweep.TrialQuery{ // none are shown if they cannot be asked for
-		Sweeps: []string{o.record.ID}, States: []sweep.State{sweep.Running}, Limit: mostRunning,
+		Sweeps: []string{o.record.ID}, States: []sweep.State{sweep.Running}, Limit: maxRunning,
 	}, func(t *sweep.TrialRecord) error {
 		r := Running{Index: t.Index, Label: Label(t.Parameters, o.choice().Group, varied), Steps: Steps(t.Parameters)}
 		if !t.StartedAt.IsZero() {
@@ -397,7 +397,7 @@ func (o *Observer) lookAtBest(ctx context.Context) (pause time.Duration) {
 	err := o.store.Trials(ctx, sweep.TrialQuery{
 		Sweeps: []string{o.record.ID}, Best: true, OrderBy: sweep.MetricKind.Of(choice.By),
 		Descending: choice.Goal == sweep.Maximize,
-		Limit:      mostBest,
+		Limit:      maxBest,
 	}, func(t *sweep.TrialRecord) error {
 		if value, ok := t.Result.Summary[choice.By]; ok {
 			leaders = append(leaders, Best{Label(t.Parameters, choice.Group, varied), t.Index, value})
@@ -425,7 +425,7 @@ func (o *Observer) lookAtCauses(ctx context.Context, counts sweep.Progress) (pau
 		})
 		return causes
 	}
-	end := fmt.Sprintf(" ORDER BY 2 DESC, 1 LIMIT %d", mostCauses)
+	end := fmt.Sprintf(" ORDER BY 2 DESC, 1 LIMIT %d", maxCauses)
 	if counts.Failed > 0 {
 		o.failed = ask("SELECT error, count(*) AS trials FROM results WHERE state = 'failed' AND sweep_id = " +
 			sweep.QuoteSQL(o.record.ID) + " GROUP BY error" + end)

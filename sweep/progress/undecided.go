@@ -32,7 +32,7 @@ type UndecidedGroup struct {
 }
 
 // The most groups of Undecided.List, and by how many of its trials the time for a group is estimated.
-const mostUndecided, mostEstimated = 10, 16
+const maxUndecided, maxEstimated = 10, 16
 
 // gathered is a group while its trials are counted.
 type gathered struct {
@@ -83,7 +83,7 @@ func FindUndecided(ctx context.Context, store Rows, record *sweep.SweepRecord, e
 		if group.Done == group.Trials {
 			continue
 		}
-		if u.Undecided++; len(u.List) < mostUndecided {
+		if u.Undecided++; len(u.List) < maxUndecided {
 			u.List = append(u.List, group.summary())
 		}
 	}
@@ -156,7 +156,7 @@ func (g *gathered) add(ctx context.Context, p sweep.Parameters, replicate int, e
 		return
 	}
 	g.left[replicate]++
-	if g.estimated < mostEstimated {
+	if g.estimated < maxEstimated {
 		g.estimated++
 		g.seconds += e.Of(ctx, p).Seconds
 	}
@@ -181,18 +181,18 @@ func Replicate(spec *sweep.Spec, p sweep.Parameters) int {
 	return 0
 }
 
-// mostReplicates bounds what is kept of a group, and how often the trials that are left are gone through.
-const mostReplicates = 1000
+// maxReplicates bounds what is kept of a group, and how often the trials that are left are gone through.
+const maxReplicates = 1000
 
 // seedsOf are the seeds that tell a point's replicates apart, nil where the seed is drawn, goes with another parameter,
-// or has more than mostReplicates values.
+// or has more than maxReplicates values.
 func seedsOf(spec *sweep.Spec) *sweep.Values {
 	if spec.Random != nil && !spec.Random.Replicated {
 		return nil
 	}
 	for i := range spec.Axes {
 		parameters := spec.Axes[i].Parameters
-		if len(parameters) == 1 && parameters[0].Name == sweep.SeedParameter && spec.Axes[i].Len() <= mostReplicates {
+		if len(parameters) == 1 && parameters[0].Name == sweep.SeedParameter && spec.Axes[i].Len() <= maxReplicates {
 			return &parameters[0].Values
 		}
 	}

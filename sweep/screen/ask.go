@@ -37,8 +37,8 @@ func (m *model) ask() tea.Cmd {
 
 type question func(ctx context.Context) (take func(m *model), err error)
 
-// mostSweeps bounds the sweeps that are listed, the newest of them.
-const mostSweeps = 200
+// maxSweeps bounds the sweeps that are listed, the newest of them.
+const maxSweeps = 200
 
 func (m *model) askSweeps() question {
 	store := m.options.Store
@@ -48,7 +48,7 @@ func (m *model) askSweeps() question {
 			return nil, err
 		}
 		var lines []sweepLine
-		for _, r := range records[:min(len(records), mostSweeps)] {
+		for _, r := range records[:min(len(records), maxSweeps)] {
 			counts, err := store.Progress(ctx, r.ID)
 			if err != nil {
 				return nil, err

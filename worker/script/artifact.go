@@ -74,9 +74,9 @@ func (e *execution) handOverMedia() error {
 		}
 		return 0
 	})
-	if n := len(entries); n > sweep.MostMedia {
-		e.say("of %d media files %d are kept in the artifact store", n, sweep.MostMedia)
-		entries = entries[:sweep.MostMedia]
+	if n := len(entries); n > sweep.MaxMedia {
+		e.say("of %d media files %d are kept in the artifact store", n, sweep.MaxMedia)
+		entries = entries[:sweep.MaxMedia]
 	}
 	for _, entry := range entries {
 		name := sweep.MediaPrefix + entry.Name()

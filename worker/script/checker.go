@@ -69,7 +69,7 @@ func (c *Checker) digest(row sweep.Input) string {
 			now = "no file"
 		case key.Digest != "":
 			now = sizeDigest(info.Size(), info.ModTime().UnixNano())
-		case info.Size() > mostDigested: // it has grown
+		case info.Size() > maxDigested: // it has grown
 		default:
 			if sum, _, err := c.digests.file(path); err == nil {
 				now = sum

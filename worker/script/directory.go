@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// mostCopied bounds the bytes that are copied for a trial where the file system cannot clone files.
-	mostCopied = 50 << 20
-	// mostLinks bounds the links that stand for the entries of a folder; a link to the folder stands for more.
-	mostLinks = 1000
+	// maxCopied bounds the bytes that are copied for a trial where the file system cannot clone files.
+	maxCopied = 50 << 20
+	// maxLinks bounds the links that stand for the entries of a folder; a link to the folder stands for more.
+	maxLinks = 1000
 )
 
 // layout is what a trial's own directory has: the files below the project's directory as copies and, as links, those
@@ -151,7 +151,7 @@ func (l *layout) walk(ctx context.Context, folder string) error {
 			l.link(name, entry.IsDir())
 		case kind&fs.ModeSymlink != 0:
 			err = l.symlink(name)
-		case entry.IsDir() && len(l.files) >= mostLooked:
+		case entry.IsDir() && len(l.files) >= maxLooked:
 			l.links, l.shown = append(l.links, name), append(l.shown, name+"/")
 		case entry.IsDir():
 			l.folders = append(l.folders, name)
@@ -178,7 +178,7 @@ func (l *layout) link(name string, folder bool) {
 	}
 	l.shown = append(l.shown, name+"/")
 	entries, err := os.ReadDir(filepath.Join(l.root, name))
-	if err != nil || len(entries) > mostLinks {
+	if err != nil || len(entries) > maxLinks {
 		l.links = append(l.links, name)
 		return
 	}
@@ -231,7 +231,7 @@ func (l *layout) linked() string {
 	if more := len(l.shown) - most; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return "links to the project's files for what git ignores or is over " + sweep.SizeText(mostCopied) + " in all: " +
+	return "links to the project's files for what git ignores or is over " + sweep.SizeText(maxCopied) + " in all: " +
 		list
 }
 

@@ -81,7 +81,7 @@ func TestOwnDirectory(t *testing.T) {
 	r.git("init", "-q")
 	r.git("add", "exp/lib", "exp/program.sh")
 	r.dir = exp
-	r.options.mostCopied = 2500
+	r.options.maxCopied = 2500
 	r.options.Checkpoints = filepath.Join(r.dir, "home", "script", "checkpoints") // it is left out
 	result := r.complete(sweep.Parameters{"lr": int64(1)})
 	for _, want := range []string{
@@ -129,7 +129,7 @@ func TestOwnDirectoryWithoutRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := newLayout(t.Context(), New(r.options).projectOf(r.dir, ""), nil, mostCopied)
+	l, err := newLayout(t.Context(), New(r.options).projectOf(r.dir, ""), nil, maxCopied)
 	to := filepath.Join(t.TempDir(), "copy")
 	if err == nil {
 		err = l.make(t.Context(), to)

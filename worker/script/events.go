@@ -26,8 +26,8 @@ const (
 	namedComplaints = 10
 	// pendingPoints are sent together at most.
 	pendingPoints = 4096
-	// mostBeyond is up to how many metrics over the limit are counted.
-	mostBeyond = 100_000
+	// maxBeyond is up to how many metrics over the limit are counted.
+	maxBeyond = 100_000
 )
 
 // metrics collects what a program reports: the curves, and the last value of each metric. It
@@ -288,7 +288,7 @@ func (m *metrics) leaveOut(name string) {
 		m.say("$SWEEP_EVENTS: %.200s and the metrics after it are left out: a trial has at most %d metrics", name,
 			maxMetrics)
 	}
-	if len(m.beyond) < mostBeyond {
+	if len(m.beyond) < maxBeyond {
 		m.beyond[name] = true
 	}
 }

@@ -38,9 +38,9 @@ import (
 const (
 	// followEvery is how often the file is read while the program runs.
 	followEvery = 250 * time.Millisecond
-	// mostDigested bounds the bytes of a file, and allDigested those of a trial, that are digested. Size and time of
+	// maxDigested bounds the bytes of a file, and allDigested those of a trial, that are digested. Size and time of
 	// change stand for others.
-	mostDigested, allDigested = 32 << 20, 512 << 20
+	maxDigested, allDigested = 32 << 20, 512 << 20
 )
 
 // recorder collects the inputs of a trial.
@@ -248,7 +248,7 @@ func (r *recorder) digest(path string, f *inputFile) string {
 	if !same() {
 		return sweep.ChangedInput
 	}
-	if f.size > mostDigested || r.digested+f.size > allDigested {
+	if f.size > maxDigested || r.digested+f.size > allDigested {
 		return sizeDigest(f.size, f.time)
 	}
 	r.digested += f.size

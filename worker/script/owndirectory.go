@@ -18,7 +18,7 @@ func Listing(ctx context.Context, s *sweep.Script, home string) (string, error) 
 		return "", nil
 	}
 	p := new(Trainer).projectOf(s.Directory, os.TempDir())
-	l, err := newLayout(ctx, p, skippedBelow(p.directory, home), mostCopied)
+	l, err := newLayout(ctx, p, skippedBelow(p.directory, home), maxCopied)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func (e *execution) ownDirectory(ctx context.Context) (remove func(), err error)
 	if e.trainer.options.Checkpoints != "" {
 		homes = append(homes, filepath.Dir(filepath.Dir(e.trainer.options.Checkpoints)))
 	}
-	l, err := newLayout(ctx, e.project, skippedBelow(e.directory, homes...), e.trainer.options.mostCopied)
+	l, err := newLayout(ctx, e.project, skippedBelow(e.directory, homes...), e.trainer.options.maxCopied)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,8 @@ import (
 // written. Each says in a folder of the sweep where its record of inputs is and, when it has ended, which files it
 // wrote; before that, it compares its own files with those of the others that ran meanwhile.
 
-// mostShared bounds the files of a trial that are compared.
-const mostShared = 10_000
+// maxShared bounds the files of a trial that are compared.
+const maxShared = 10_000
 
 // sharing is what one trial tells the others. A nil *sharing tells and knows nothing.
 type sharing struct {
@@ -265,7 +265,7 @@ func usesOf(record string, began int64, p *project) map[string]use {
 	defer func() { _ = f.Close() }() // it was only read
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() && len(uses) < mostShared {
+	for lines.Scan() && len(uses) < maxShared {
 		kind, text, _ := strings.Cut(lines.Text(), " ")
 		var at int64
 		switch kind {

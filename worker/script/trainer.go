@@ -41,8 +41,8 @@ type Options struct {
 	Grace time.Duration
 	// Log gets the logs of all trials; os.Stderr if nil.
 	Log io.Writer
-	// mostCopied is mostCopied if 0.
-	mostCopied int64
+	// maxCopied is maxCopied if 0.
+	maxCopied int64
 }
 
 // Trainer runs the program of a sweep for each trial. It implements sweep.Trainer.
@@ -60,7 +60,7 @@ type Trainer struct {
 // New returns the trainer.
 func New(options Options) *Trainer {
 	options.Grace = cmp.Or(options.Grace, Grace)
-	options.mostCopied = cmp.Or(options.mostCopied, mostCopied)
+	options.maxCopied = cmp.Or(options.maxCopied, maxCopied)
 	if options.Log == nil {
 		options.Log = os.Stderr
 	}

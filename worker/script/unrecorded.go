@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// mostLooked bounds how many files are looked at.
-	mostLooked = 20_000
+	// maxLooked bounds how many files are looked at.
+	maxLooked = 20_000
 	// gitTime is how long git may take to list files.
 	gitTime = 5 * time.Second
 )
@@ -51,7 +51,7 @@ func Unrecorded(ctx context.Context, s *sweep.Script, since time.Time) (changed 
 		changed = append(changed, name)
 	}
 	if tracked := tracked(ctx, s.Directory); len(tracked) > 0 {
-		for _, name := range tracked[:min(len(tracked), mostLooked)] {
+		for _, name := range tracked[:min(len(tracked), maxLooked)] {
 			if info, err := os.Lstat(filepath.Join(s.Directory, name)); err == nil {
 				look(name, info)
 			}
@@ -62,7 +62,7 @@ func Unrecorded(ctx context.Context, s *sweep.Script, since time.Time) (changed 
 	looked := 0
 	// What cannot be read is left out: this is for a note.
 	_ = fs.WalkDir(os.DirFS(s.Directory), ".", func(name string, entry fs.DirEntry, err error) error {
-		if looked++; looked > mostLooked || ctx.Err() != nil {
+		if looked++; looked > maxLooked || ctx.Err() != nil {
 			return fs.SkipAll
 		}
 		switch {

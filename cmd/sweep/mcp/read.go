@@ -171,13 +171,13 @@ func failuresOf(ctx context.Context, results sweep.Reader, id string) (list []fa
 	return list, err
 }
 
-// mostText is how much of a text an answer has, in bytes.
-const mostText = 1000
+// maxText is how much of a text an answer has, in bytes.
+const maxText = 1000
 
 // shortened is the beginning of a text.
 func shortened(text string) string {
-	if len(text) > mostText {
-		return strings.ToValidUTF8(text[:mostText], "") + "…"
+	if len(text) > maxText {
+		return strings.ToValidUTF8(text[:maxText], "") + "…"
 	}
 	return text
 }
@@ -223,8 +223,8 @@ type sqlAnswer struct {
 	More    bool     `json:"more,omitempty" jsonschema:"there are more rows: use LIMIT and OFFSET"`
 }
 
-// mostBytes bounds the rows of an answer.
-const mostBytes = 64 << 10
+// maxBytes bounds the rows of an answer.
+const maxBytes = 64 << 10
 
 // errEnough ends a query whose further rows are not needed.
 var errEnough = errors.New("enough rows")
@@ -234,7 +234,7 @@ func (a *Tools) sql(ctx context.Context, in *sqlRequest) (*sqlAnswer, error) {
 	limit, size := bounded(in.Limit, 100, 1000), 0
 	row := func(columns []string, row []any) error {
 		out.Columns = columns
-		if len(out.Rows) == limit || size > mostBytes {
+		if len(out.Rows) == limit || size > maxBytes {
 			out.More = true
 			return errEnough
 		}

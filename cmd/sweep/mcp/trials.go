@@ -285,9 +285,9 @@ type curveSamples struct {
 	Values   []*float64 `json:"values"`
 }
 
-// mostSamples bounds the samples of an answer; metricsShown is how many metrics it has unless some are named.
+// maxSamples bounds the samples of an answer; metricsShown is how many metrics it has unless some are named.
 const (
-	mostSamples  = 4000
+	maxSamples   = 4000
 	metricsShown = 3
 )
 
@@ -321,7 +321,7 @@ func (a *Tools) curves(ctx context.Context, in *curvesRequest) (out *curvesAnswe
 				}
 			}
 		}
-		each := min(bounded(in.Samples, 20, 200), max(mostSamples/max(len(found), 1), 2))
+		each := min(bounded(in.Samples, 20, 200), max(maxSamples/max(len(found), 1), 2))
 		for i := range found {
 			out.Curves = append(out.Curves, shownCurve(owners[i], &found[i], each))
 		}

@@ -13,8 +13,8 @@ import (
 const (
 	// openTime is how long a call works.
 	openTime = 10 * time.Second
-	// mostOpen is how many requests are answered at a time, those that wait included.
-	mostOpen = 16
+	// maxOpen is how many requests are answered at a time, those that wait included.
+	maxOpen = 16
 )
 
 // errOpenTime is why a call without a token is ended.
@@ -83,7 +83,7 @@ func inTurn[Out any](ctx context.Context, a *Tools, answer func(ctx context.Cont
 
 // fewOpen bounds how many requests without a token are answered at a time.
 func fewOpen(open func(r *http.Request) bool, next http.Handler) http.Handler {
-	places := make(chan struct{}, mostOpen)
+	places := make(chan struct{}, maxOpen)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if open(r) {
 			select {
@@ -92,7 +92,7 @@ func fewOpen(open func(r *http.Request) bool, next http.Handler) http.Handler {
 			default:
 				w.Header().Set("Retry-After", "1")
 				http.Error(w, fmt.Sprintf("%d requests without a token are being answered: try again, or send a token",
-					mostOpen), http.StatusServiceUnavailable)
+					maxOpen), http.StatusServiceUnavailable)
 				return
 			}
 		}

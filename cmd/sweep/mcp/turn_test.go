@@ -191,8 +191,8 @@ func TestFewOpen(t *testing.T) {
 		_, _ = io.Copy(io.Discard, w.Result().Body)
 		return w.Code
 	}
-	answered := make(chan int, mostOpen)
-	for range mostOpen {
+	answered := make(chan int, maxOpen)
+	for range maxOpen {
 		go func() { answered <- ask("/wait", "") }()
 		<-inside
 	}
@@ -203,7 +203,7 @@ func TestFewOpen(t *testing.T) {
 		t.Errorf("with a token: %d", code)
 	}
 	close(leave)
-	for range mostOpen {
+	for range maxOpen {
 		if code := <-answered; code != http.StatusOK {
 			t.Errorf("one of them: %d", code)
 		}

@@ -94,7 +94,7 @@ func cleanArtifacts(artifacts []sweep.Artifact) []sweep.Artifact {
 			a.Digest, a.Size = "", 0
 		}
 		clean = slices.DeleteFunc(clean, func(b sweep.Artifact) bool { return b.Name == a.Name })
-		if clean = append(clean, a); len(clean) == sweep.MostArtifacts {
+		if clean = append(clean, a); len(clean) == sweep.MaxArtifacts {
 			break
 		}
 	}
@@ -111,7 +111,7 @@ func cleanMarks(m *sweep.Marks) *sweep.Marks {
 	c.Values = slices.DeleteFunc(slices.Clone(m.Values), func(v float32) bool {
 		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
 	})
-	most := sweep.MostMarks
+	most := sweep.MaxMarks
 	if len(m.Bands) > 0 {
 		most = min(most, len(m.Bands))
 	}

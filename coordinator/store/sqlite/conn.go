@@ -21,8 +21,8 @@ type conn struct {
 	statements map[string]driver.Stmt
 }
 
-// mostStatements bounds the prepared statements that are kept.
-const mostStatements = 100
+// maxStatements bounds the prepared statements that are kept.
+const maxStatements = 100
 
 // timeLayout is how views show times: fixed width, so that they sort as text.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
@@ -129,7 +129,7 @@ func (c *conn) prepare(ctx context.Context, text string, args []any) (driver.Stm
 	if statement := c.statements[text]; statement != nil {
 		return statement, nil
 	}
-	if len(c.statements) == mostStatements {
+	if len(c.statements) == maxStatements {
 		if err := c.forget(); err != nil {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func testErrors(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Helper()
 			backlogs, err := f.Backlog(f.ctx, id)
 			f.must(err)
-			if b := backlogs[0]; b.Canary != canary || b.MostErrors != errors {
+			if b := backlogs[0]; b.Canary != canary || b.MaxErrors != errors {
 				t.Errorf("sweep %s: %+v", id, b)
 			}
 		}

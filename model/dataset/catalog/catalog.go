@@ -182,8 +182,8 @@ func (f *File) checkAt(path string) error {
 	return err
 }
 
-// mostContent bounds the content that is read, against files that unpack without end.
-const mostContent = 1 << 32
+// maxContent bounds the content that is read, against files that unpack without end.
+const maxContent = 1 << 32
 
 // digest returns the digest of what a reader has, unpacked.
 func (f *File) digest(from io.ReadSeeker) (string, error) {
@@ -196,12 +196,12 @@ func (f *File) digest(from io.ReadSeeker) (string, error) {
 		return "", err
 	}
 	if n < 2 || magic != [2]byte{0x1f, 0x8b} {
-		return f.sum(io.LimitReader(from, mostContent))
+		return f.sum(io.LimitReader(from, maxContent))
 	}
 	got := damagedGzip
 	unpacked, err := gzip.NewReader(from)
 	if err == nil {
-		got, err = f.sum(io.LimitReader(unpacked, mostContent))
+		got, err = f.sum(io.LimitReader(unpacked, maxContent))
 	}
 	if disk := (*fs.PathError)(nil); errors.As(err, &disk) {
 		return "", err

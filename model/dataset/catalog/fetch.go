@@ -112,6 +112,6 @@ func (f *File) receive(ctx context.Context, client *http.Client, part string) (h
 	default:
 		return had, fmt.Errorf("the server answered %s", response.Status)
 	}
-	_, err = io.Copy(file, io.LimitReader(response.Body, mostContent))
+	_, err = io.Copy(file, io.LimitReader(response.Body, maxContent))
 	return had, err
 }

@@ -139,7 +139,7 @@ export function scaleFor(schema, name) {
   return spacingOf(/** @type {number[]} */ (column.values || [column.low, column.high]));
 }
 
-const mostCells = { drawn: 12, listed: 20 };
+const maxCells = { drawn: 12, listed: 20 };
 
 /**
  * binsFor returns into how many ranges a parameter is divided, 0 for a place for each value.
@@ -149,7 +149,7 @@ const mostCells = { drawn: 12, listed: 20 };
 export function binsFor(schema, name) {
   const column = schema.byName[name];
   if (!column || !isNumeric(column)) return 0;
-  const most = schema.scales[name] ? mostCells.drawn : mostCells.listed;
+  const most = schema.scales[name] ? maxCells.drawn : maxCells.listed;
   return column.distinct < 0 || column.distinct > most ? 12 : 0;
 }
 

@@ -19,8 +19,8 @@ import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 
 /** @typedef {Comparison["sweeps"][number]} Compared */
 
-const mostSweeps = 8;
-const mostValues = 12;
+const maxSweeps = 8;
+const maxValues = 12;
 
 export function Compare() {
   const { query } = route.value;
@@ -59,7 +59,7 @@ export function Compare() {
 const invitation = (total) =>
   total === 0
     ? html`No sweeps yet. <code>sweep run FILE</code> runs all trials of a sweep file.`
-    : `Choose up to ${mostSweeps} sweeps from the list.`;
+    : `Choose up to ${maxSweeps} sweeps from the list.`;
 
 /**
  * Sweeps is the choice of sweeps.
@@ -73,7 +73,7 @@ function Sweeps({ all, chosen }) {
         <input
           type="checkbox"
           checked=${chosen.includes(id)}
-          disabled=${!chosen.includes(id) && chosen.length >= mostSweeps}
+          disabled=${!chosen.includes(id) && chosen.length >= maxSweeps}
           onChange=${() => changeRoute({ sweep: toggled(chosen, id) })}
         />
         ${name} <span class="quiet mono">${id}</span>
@@ -152,7 +152,7 @@ function mean({ metric }) {
 /** @param {Scalar[] | null | undefined} values */
 function valueList(values) {
   if (!values) return html`<${None} />`;
-  const shown = values.slice(0, mostValues).map((v) => (v === null ? "none" : number(v, 6)));
+  const shown = values.slice(0, maxValues).map((v) => (v === null ? "none" : number(v, 6)));
   const others = values.length - shown.length;
   return shown.join(", ") + (others > 0 ? ` and ${others} others` : "");
 }

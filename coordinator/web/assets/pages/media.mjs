@@ -11,7 +11,7 @@ import { session } from "../lib/request.mjs";
 
 const prefix = "media.";
 const indexName = "media.index.json";
-const mostRows = 100;
+const maxRows = 100;
 
 /**
  * @param {object} props
@@ -113,7 +113,7 @@ const Unreadable = () => html`<p class="none">The file does not have the form of
 function DataTable({ content, title }) {
   const { columns, data, left_out: leftOut = 0 } = parsed(content) || {};
   if (!Array.isArray(columns) || !Array.isArray(data)) return html`<${Unreadable} />`;
-  const rows = data.slice(0, mostRows);
+  const rows = data.slice(0, maxRows);
   const hidden = data.length - rows.length + leftOut;
   return html`
     <${Table} label=${title} columns=${columns.map(String)}>

@@ -22,7 +22,7 @@ import { smooth } from "../lib/smooth.mjs";
 /** @import { Item, Range, Series } from "../components/plot.mjs" */
 /** @import { Schema, ViewProps } from "../lib/schema.mjs" */
 
-const mostBands = 4; // of more groups the others are lines
+const maxBands = 4; // of more groups the others are lines
 
 /** The weights of the previous value in the moving average. */
 const smoothings = ["0", "0.6", "0.9", "0.97"];
@@ -179,7 +179,7 @@ function Captions({ found, byTime, smoothing }) {
   const notes = [
     "Drag to zoom, double-click to reset. Choose a name to light its line.",
     "Bands are clipped to the measured range.",
-    found.bands.length > mostBands && `Only the best ${mostBands} groups have one.`,
+    found.bands.length > maxBands && `Only the best ${maxBands} groups have one.`,
     smoothing !== "0" && "Smoothed by an exponential moving average; the table below is not.",
     byTime &&
       "Time is a group's mean duration of completed trials, spread evenly over their steps.",
@@ -318,7 +318,7 @@ function drawBands(list, { spread, smoothing }) {
       values: smoothed(band.mean),
       points: steps.length === 1,
     });
-    if (i < mostBands) {
+    if (i < maxBands) {
       const edge = { stroke: rgba(stroke, 0.35), width: 0.6 };
       series.push({ label: "upper", ...edge, values: smoothed(high) });
       series.push({ label: "lower", ...edge, values: smoothed(low) });

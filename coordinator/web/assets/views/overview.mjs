@@ -19,7 +19,7 @@ import { distinguishing, goalOf, groupNames, withoutSeed } from "../lib/schema.m
 /** @import { Element } from "../lib/html.mjs" */
 /** @import { Schema, ViewProps } from "../lib/schema.mjs" */
 
-const mostShown = 5;
+const maxShown = 5;
 
 /** @param {ViewProps} props */
 export function Overview({ sweep, schema, version }) {
@@ -93,18 +93,18 @@ function Top({ sweep, schema, version, children }) {
   const columns = [metric, ...schema.varying.slice(0, 10)];
   const { answer: groups } = useAnswer(
     replicated ? /** @type {`sweeps/${string}/groups`} */ (path + "/groups") : null,
-    { metric, sort: "mean", descending, limit: mostShown },
+    { metric, sort: "mean", descending, limit: maxShown },
     version,
   );
   const { answer: trials } = useAnswer(
     replicated ? null : /** @type {`sweeps/${string}/trials`} */ (path + "/trials"),
-    { state: "completed", sort: metric, descending, column: columns, limit: mostShown },
+    { state: "completed", sort: metric, descending, column: columns, limit: maxShown },
     version,
   );
   const declared = sweep.metrics.filter((m) => m.curve).map((m) => m.name);
   const curve = declared.includes(metric) || !declared.length ? metric : declared[0];
   const listed = trials ? trials.answer.rows.map((row) => row.index) : [];
-  const ranked = replicated ? { rank: metric, groups: mostShown } : { trial: listed };
+  const ranked = replicated ? { rank: metric, groups: maxShown } : { trial: listed };
   const { answer: curves } = useAnswer(
     replicated || listed.length > 0
       ? /** @type {`sweeps/${string}/curves`} */ (path + "/curves")

@@ -14,9 +14,9 @@ import { goalOf, metricOf, withoutSeed } from "../lib/schema.mjs";
 /** @import { Sample } from "../../api" */
 /** @import { ViewProps } from "../lib/schema.mjs" */
 
-const mostLines = 600;
-const mostOthers = 300;
-const mostAxes = 9;
+const maxLines = 600;
+const maxOthers = 300;
+const maxAxes = 9;
 
 /** @param {ViewProps} props */
 export function Parallel({ sweep, schema, version }) {
@@ -24,18 +24,18 @@ export function Parallel({ sweep, schema, version }) {
   const metric = metricOf(query, schema);
   const top = query.get("top") || "1";
   const chosen = query.getAll("axis").filter((name) => schema.byName[name]);
-  const names = chosen.length ? chosen : withoutSeed(schema.varying).slice(0, mostAxes);
+  const names = chosen.length ? chosen : withoutSeed(schema.varying).slice(0, maxAxes);
   const columns = [metric, ...names].filter(Boolean);
   const filter = filterOf(query);
   const isFiltered = filter.where.length + filter.state.length > 0;
   const { answer, error } = useAnswer(
     `sweeps/${sweep.id}/lines`,
-    { ...filter, metric, top, limit: mostLines, column: columns },
+    { ...filter, metric, top, limit: maxLines, column: columns },
     version,
   );
   const { answer: all } = useAnswer(
     isFiltered ? `sweeps/${sweep.id}/lines` : null,
-    { metric, limit: mostOthers, column: columns },
+    { metric, limit: maxOthers, column: columns },
     version,
   );
   if (names.length === 0)

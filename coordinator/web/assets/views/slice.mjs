@@ -18,7 +18,7 @@ import { binsFor, chosenOf, goalOf, metricOf, scaleFor, withoutSeed } from "../l
 /** @import { Slice as SliceAnswer } from "../../api" */
 /** @import { ViewProps } from "../lib/schema.mjs" */
 
-const mostDots = 1000;
+const maxDots = 1000;
 
 /** @param {ViewProps} props */
 export function Slice({ sweep, schema, version }) {
@@ -37,7 +37,7 @@ export function Slice({ sweep, schema, version }) {
   );
   const { answer: sample } = useAnswer(
     bins > 0 && metric ? `sweeps/${sweep.id}/lines` : null,
-    { ...filterOf(query), metric, limit: mostDots, column: [parameter, metric] },
+    { ...filterOf(query), metric, limit: maxDots, column: [parameter, metric] },
     version,
   );
   if (!metric) return html`<${NoResults} sweep=${sweep} />`;
