@@ -320,11 +320,11 @@ func (c *Coordinator) SetBudget(ctx context.Context, id string, budget sweep.Bud
 // Annotate changes the notes or tags of a sweep or trial.
 func (c *Coordinator) Annotate(ctx context.Context, id string, edit sweep.Edit) error {
 	record, err := c.store.Sweep(ctx, id)
-	if err == nil {
-		err = c.store.SetAnnotation(ctx, record.ID, edit)
-	}
 	if err != nil {
-		return fmt.Errorf("annotating sweep %s: %w", id, err)
+		return fmt.Errorf("annotate sweep %s: %w", id, err)
+	}
+	if err := c.store.SetAnnotation(ctx, record.ID, edit); err != nil {
+		return err // it names the sweep
 	}
 	c.log.Info("done: annotating a sweep", "sweep", record.ID, "by", edit.By)
 	return nil

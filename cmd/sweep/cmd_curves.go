@@ -93,7 +93,7 @@ func runCurves(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		all = append(all, curves)
 	}
 	if options.plot {
-		return drawCurves(cmd, indices, all, options.logY)
+		return drawCurves(cmd, record, indices, all, options.logY)
 	}
 	curves := all[0]
 	switch options.format {
@@ -110,11 +110,11 @@ func runCurves(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	case "json":
 		return writeJSON(cmd, plainCurves(curves))
 	}
-	return plotCurves(cmd, curves)
+	return plotCurves(cmd, record, curves)
 }
 
 // drawCurves draws a picture of each metric, of all trials that have it.
-func drawCurves(cmd *cobra.Command, indices []int64, all [][]sweep.Curve, logY bool) error {
+func drawCurves(cmd *cobra.Command, record *sweep.SweepRecord, indices []int64, all [][]sweep.Curve, logY bool) error {
 	var metrics []string
 	for _, curves := range all {
 		for _, c := range curves {
@@ -124,7 +124,7 @@ func drawCurves(cmd *cobra.Command, indices []int64, all [][]sweep.Curve, logY b
 		}
 	}
 	if len(metrics) == 0 {
-		fmt.Fprintln(cmd.OutOrStdout(), "no curves yet")
+		fmt.Fprintln(cmd.OutOrStdout(), noCurves(record))
 		return nil
 	}
 	width, height := terminalSize(cmd.OutOrStdout())
@@ -159,6 +159,14 @@ func drawCurves(cmd *cobra.Command, indices []int64, all [][]sweep.Curve, logY b
 		}
 	}
 	return nil
+}
+
+// noCurves says that there are none, which an ended sweep will not get.
+func noCurves(record *sweep.SweepRecord) string {
+	if record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled {
+		return "no curves: none was reported, or they were pruned"
+	}
+	return "no curves yet"
 }
 
 func brailleLine(c sweep.Curve) braille.Line {
@@ -196,9 +204,9 @@ func finite(v float32) bool {
 // Small plots have as many characters as there is room, between these bounds.
 const leastSpark, maxSpark = 8, 48
 
-func plotCurves(cmd *cobra.Command, curves []sweep.Curve) error {
+func plotCurves(cmd *cobra.Command, record *sweep.SweepRecord, curves []sweep.Curve) error {
 	if len(curves) == 0 {
-		fmt.Fprintln(cmd.OutOrStdout(), "no curves yet")
+		fmt.Fprintln(cmd.OutOrStdout(), noCurves(record))
 		return nil
 	}
 	out := cmd.OutOrStdout()

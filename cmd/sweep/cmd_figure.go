@@ -86,7 +86,7 @@ func figureArgs(cmd *cobra.Command, args []string) error {
 func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []string) error {
 	format := strings.TrimPrefix(filepath.Ext(options.output), ".")
 	if !slices.Contains(figure.Formats, format) {
-		return usageError("-o %s: expected a file that ends in .%s", options.output,
+		return usageError("--output %q: expected a file that ends in .%s", options.output,
 			strings.Join(figure.Formats, " or ."))
 	}
 	if p, err := paper.FindPreset(args[0]); err == nil && p.HasFigure() {

@@ -64,7 +64,7 @@ func TestCurvesFit(t *testing.T) {
 		var out, notes strings.Builder
 		cmd.SetOut(&out)
 		cmd.SetErr(&notes)
-		if err := plotCurves(cmd, []sweep.Curve{{Metric: name, Values: values}, {Metric: "none"}}); err != nil {
+		if err := plotCurves(cmd, &sweep.SweepRecord{}, []sweep.Curve{{Metric: name, Values: values}, {Metric: "none"}}); err != nil {
 			t.Fatal(err)
 		}
 		if has := strings.Contains(out.String(), "█"); has != (len(name) < 60) {

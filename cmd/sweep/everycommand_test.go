@@ -91,7 +91,7 @@ func TestEveryTool(t *testing.T) {
 // A panic of a command is its error.
 func TestPanicOfCommand(t *testing.T) {
 	t.Parallel()
-	err := run(t.Context(), &cobra.Command{RunE: func(*cobra.Command, []string) error { panic("no such index") }})
+	err := run(t.Context(), &cobra.Command{RunE: func(*cobra.Command, []string) error { panic("no such index") }}, nil)
 	if err == nil || !strings.Contains(err.Error(), "no such index, in sweep.TestPanicOfCommand") {
 		t.Errorf("error %v", err)
 	}

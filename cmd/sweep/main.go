@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sweep/sweep"
+	"sweep/sweep/figure"
 	"sweep/sweep/file"
 	"sweep/sweep/frame"
 )
@@ -48,14 +49,15 @@ func main() {
 // process around it, which is what tests call.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
-	root.SetArgs(negativeLast(root, args))
+	args = negativeLast(root, args)
+	root.SetArgs(args)
 	root.SetIn(stdin)
 	out, errOut := &visible{out: stdout}, &visible{out: stderr}
 	defer out.flush()
 	defer errOut.flush()
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := run(ctx, root)
+	err := run(ctx, root, args)
 	if err == nil {
 		return 0
 	}
@@ -81,9 +83,25 @@ func negativeLast(root *cobra.Command, args []string) []string {
 }
 
 // run runs a command, whose panic is its error.
-func run(ctx context.Context, root *cobra.Command) (err error) {
+func run(ctx context.Context, root *cobra.Command, args []string) (err error) {
 	defer sweep.Catch(&err)
+	if err := misnamed(root, args); err != nil {
+		return err
+	}
 	return root.ExecuteContext(ctx)
+}
+
+// misnamed is the error of a command line that asks for the help of no command: it would get that of the one above.
+func misnamed(root *cobra.Command, args []string) error {
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
+	cmd, rest, err := root.Find(args)
+	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") ||
+		!slices.Contains(rest, "--help") && !slices.Contains(rest, "-h") {
+		return nil
+	}
+	return unknownCommand(cmd, rest[0])
 }
 
 // errSilent marks errors whose message has been printed already.
@@ -112,7 +130,7 @@ func exitCode(err error) int {
 	case errors.As(err, new(*sweep.LostError)), errors.As(err, new(*sweep.DamagedError)):
 		return exitArtifacts
 	case errors.As(err, new(*file.Error)), errors.As(err, new(*sweep.ParameterError)),
-		errors.As(err, new(*frame.QueryError)), errors.Is(err, sweep.ErrNoPoint),
+		errors.As(err, new(*frame.QueryError)), errors.As(err, new(*figure.OptionError)), errors.Is(err, sweep.ErrNoPoint),
 		errors.Is(err, sweep.ErrTooManyPoints):
 		return exitUsage
 	case errors.Is(err, sweep.ErrNotFound), errors.Is(err, os.ErrNotExist):

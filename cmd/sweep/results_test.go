@@ -211,7 +211,7 @@ func TestRetentionCommands(t *testing.T) {
 	c.run(0, []string{"value"}, "curves", "two", "0")
 	c.run(0, []string{"removed: 3 records of executions", "0 curves"}, "prune", "--older", "0s")
 	c.run(0, []string{"removed: 0 records", "3 curves"}, "prune", "--curves", "0s")
-	c.run(0, []string{"no curves yet"}, "curves", "two", "0")
+	c.run(0, []string{"no curves: none was reported, or they were pruned"}, "curves", "two", "0")
 	c.run(0, []string{"1 sweep with 3 trials"}, "prune", "--sweeps", "0d")
 	c.run(exitNotFound, nil, "delete", "two")
 }
