@@ -47,18 +47,3 @@ func (e *execution) remarks(m *metrics, r *sweep.Result, names []string) (remark
 	}
 	return remarks
 }
-
-// telling returns the last line of a log that the program wrote and is not blank, shortened.
-func telling(log string) string {
-	var line string
-	for l := range strings.Lines(log) {
-		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "sweep: ") {
-			line = l
-		}
-	}
-	const longest = 300
-	if len(line) > longest {
-		line = strings.ToValidUTF8(line[:longest], "") + "…"
-	}
-	return strings.ToValidUTF8(line, "�")
-}
