@@ -150,7 +150,7 @@ func (t *training) probabilities(ctx context.Context) (tensors []safetensors.Ten
 
 // votes says whether the task's sequences have a class each, of not too many.
 func (t *training) votes() bool {
-	return t.shape.Classes && !t.shape.Every && t.shape.Outputs < network.WideOutputs
+	return t.shape.Classes && (!t.shape.Every || t.shape.Single) && t.shape.Outputs < network.WideOutputs
 }
 
 // keepValidated keeps what the last weights before a refit make of the validation part:

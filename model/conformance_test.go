@@ -42,6 +42,7 @@ func TestConformance(t *testing.T) {
 				t.Run("segments", c.segments)
 				t.Run("carried state", c.carried)
 				t.Run("watched", c.watched)
+				t.Run("unequal lengths", c.with(t, "dropout", int64(0)).uneven)
 				every := newCandidate(t, s, "trained")
 				every.every = true
 				t.Run("output at every step/gradients", every.gradients)
@@ -221,7 +222,19 @@ func newCandidate(t *testing.T, s *system.System, start string) *candidate {
 func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], rows int,
 	history int64) *network.Network[F] {
 	t.Helper()
-	n, err := network.New(t.Context(), set, c.settings.spec(c.shape()),
+	return assembleShape(t, c, c.shape(), set, rows, history)
+}
+
+// network is an assembled network of another shape, in double precision.
+func (c *candidate) network(t *testing.T, shape task.Shape, rows int) *network.Network[float64] {
+	t.Helper()
+	return assembleShape(t, c, shape, kernel.Float64(), rows, math.MaxInt64)
+}
+
+func assembleShape[F kernel.Float](t *testing.T, c *candidate, shape task.Shape, set *kernel.Set[F], rows int,
+	history int64) *network.Network[F] {
+	t.Helper()
+	n, err := network.New(t.Context(), set, c.settings.spec(shape),
 		network.Room{Batch: c.batch, History: history, Threads: 2, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
@@ -383,6 +396,74 @@ func (c *candidate) slices(t *testing.T) {
 			t.Errorf("slices of %d: score %v, norm %v; of the whole %v, %v", rows, got, norm, want, wantNorm)
 		}
 		checkClose(t, fmt.Sprintf("slices of %d: gradient", rows), n.Arena.Gradients(), whole.Arena.Gradients())
+	}
+}
+
+// uneven: sequences of different lengths in one minibatch, filled up with anything, have the mean loss and gradient of
+// each by itself, in a network whose output is that of the last step alone.
+func (c *candidate) uneven(t *testing.T) {
+	lengths := []int{6, 3, 1, 6, 4}
+	for _, of := range []string{"cross_entropy", "sigmoid", "mse"} {
+		for _, rows := range []int{0, 2} {
+			together, alone := c.shape(), c.shape()
+			together.Every, together.Padded, together.Single = true, true, true
+			together.Loss, alone.Loss = of, of
+			n := c.network(t, together, rows)
+			b := task.NewBatch[float64](together, len(lengths), n.Rows())
+			b.Reset(c.steps, len(lengths), false)
+			source := random.New(9, 1)
+			random.Gaussian(b.X.Data, 1, source)
+			for i := range b.Targets.Classes {
+				b.Targets.Classes[i] = loss.NoTarget
+			}
+			var total loss.Score
+			sum, norms := make([]float64, len(n.Arena.Gradients())), 0.0
+			outputs := kernel.NewMatrix[float64](len(lengths), alone.Outputs)
+			_, size := task.Cut(b.Size, n.Rows())
+			for i, length := range lengths {
+				alone.Steps = length
+				single := c.network(t, alone, 0)
+				copy(single.Arena.Values(), n.Arena.Values())
+				own := task.NewBatch[float64](alone, 1, single.Rows())
+				own.Reset(length, 1, false)
+				class := source.Below(alone.Outputs)
+				own.Targets.Classes[0] = class
+				first := i / size * size
+				part := min(size, b.Size-first)
+				for step := range length {
+					row := first*b.Steps + step*part + i - first
+					copy(own.X.Row(step), b.X.Row(row))
+					if step == length-1 {
+						b.Targets.Classes[row] = class
+					}
+				}
+				score, norm := single.Differentiate(own, 3)
+				total.Add(score)
+				norms += norm * norm / float64(b.Size)
+				for j, g := range single.Arena.Gradients() {
+					sum[j] += g / float64(b.Size)
+				}
+				single.Classify(own, func(said kernel.Matrix[float64], _ []int) { copy(outputs.Row(i), said.Row(0)) })
+			}
+			got, norm := n.Differentiate(b, 3)
+			if !close64(got.Loss, total.Loss) || got.Correct != total.Correct || got.Rows != b.Size ||
+				!close64(norm, math.Sqrt(norms)) {
+				t.Errorf("%s, slices of %d: score %v, norm %v; each by itself %v, %v", of, rows, got, norm, total,
+					math.Sqrt(norms))
+			}
+			checkClose(t, of+": gradient", n.Arena.Gradients(), sum)
+			if evaluated := n.Evaluate(b); !close64(evaluated.Loss, total.Loss) || evaluated.Correct != total.Correct {
+				t.Errorf("%s: evaluated to %v, want %v", of, evaluated, total)
+			}
+			var said []float64
+			n.Classify(b, func(outputs kernel.Matrix[float64], classes []int) {
+				if len(classes) != outputs.Rows {
+					t.Errorf("%d classes for %d outputs", len(classes), outputs.Rows)
+				}
+				said = append(said, flat(outputs)...)
+			})
+			checkClose(t, of+": outputs", said, outputs.Data)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ var (
 		Doc: "data set: a UCR set by folder or paper name (CBF, 50words), generated-cbf, mnist, " +
 			"permuted-mnist, generated-mnist, har-2, generated-har-2, speech, generated-speech; addition and copy " +
 			"are generated; ptb, generated-text; queries, generated-queries; multilabel, " +
-			"generated-multilabel",
+			"generated-multilabel; own/NAME: your own files in that folder of the data directory",
 	}
 	hiddenParameter = sweep.ParameterSchema{
 		Name: "hidden", Type: sweep.IntegerType, Default: int64(32), Minimum: new(1.0), Maximum: new(8192.0),

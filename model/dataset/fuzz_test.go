@@ -29,7 +29,7 @@ func checkTable(t *testing.T, table *table, err error) {
 			t.Fatalf("value %v", v)
 		}
 	}
-	c := classify(table)
+	c := classify(table.names)
 	labels, err := c.apply(table, table)
 	if err != nil {
 		t.Fatalf("the training part lacks a label of itself: %v", err)

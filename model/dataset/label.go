@@ -28,18 +28,18 @@ type classes struct {
 	width int            // one-hot columns by the largest label, 0 if the labels are no whole numbers
 }
 
-// classify numbers the labels of the training part in sorted order: by value where all are whole numbers, whatever
-// their spelling, else by their bytes.
-func classify(train *table) classes {
+// classify numbers the different labels of the training part in sorted order: by value where all are whole numbers,
+// whatever their spelling, else by their bytes.
+func classify(different []string) classes {
 	values := map[string]int{}
 	numeric := true
-	for _, name := range train.names {
+	for _, name := range different {
 		v, ok := wholeNumber(name)
 		numeric = numeric && ok
 		values[name] = v
 	}
 	c := classes{index: map[string]int{}}
-	names := slices.Clone(train.names)
+	names := slices.Clone(different)
 	if !numeric {
 		slices.Sort(names)
 		for i, name := range names {
@@ -61,18 +61,24 @@ func classify(train *table) classes {
 	return c
 }
 
+// of returns the class of a label.
+func (c classes) of(name string) (class int, ok bool) {
+	class, ok = c.index[name]
+	if !ok {
+		// The same number in another spelling, as when the two files are of different forms.
+		if v, whole := wholeNumber(name); whole {
+			class = slices.Index(c.names, strconv.Itoa(v))
+			ok = class >= 0
+		}
+	}
+	return class, ok
+}
+
 // apply returns the class of each row of t.
 func (c classes) apply(t, train *table) ([]int, error) {
 	class := make([]int, len(t.names))
 	for i, name := range t.names {
-		k, ok := c.index[name]
-		if !ok {
-			// The same number in another spelling, as when the two files are of different forms.
-			if v, whole := wholeNumber(name); whole {
-				k = slices.Index(c.names, strconv.Itoa(v))
-				ok = k >= 0
-			}
-		}
+		k, ok := c.of(name)
 		if !ok {
 			row := slices.Index(t.label, i)
 			return nil, t.fail(t.line[row], 0, ErrLabel, "label %q does not occur in the training part, %s",

@@ -72,11 +72,17 @@ type Reference struct {
 	IndexBase int
 	// Normalization is how values are scaled; "" means none.
 	Normalization Normalization
+	// Missing is what stands for missing values, in sets of users; "" means the value before.
+	Missing Missing
 }
 
 // normal returns the reference without what does not matter to its set, so that equal sets have equal references.
 func (r Reference) normal() Reference {
-	n := Reference{Name: r.Name, Normalization: cmp.Or(r.Normalization, NormalizeNone)}
+	n := Reference{Name: r.Name, Normalization: cmp.Or(r.Normalization, NormalizeNone),
+		Missing: cmp.Or(r.Missing, MissingPrevious)}
+	if IsOwn(r.Name) {
+		return n
+	}
 	switch lower := strings.ToLower(r.Name); lower {
 	case GeneratedCBF, HAR2, GeneratedHAR2, Speech, GeneratedSpeech:
 		n.Name = lower
@@ -91,13 +97,14 @@ func (r Reference) normal() Reference {
 }
 
 // Open loads a data set from the data directory root: UCR sets from its folder ucr, MNIST from its folder mnist, HAR-2
-// from har, spoken words from speech. The generated sets need no directory. Errors are those of [LoadUCR], [LoadMNIST],
-// [LoadHAR2] and [LoadSpeech]. The digest does not depend on the normalization.
+// from har, spoken words from speech, those of users from own. The generated sets need no directory. Errors are those
+// of [LoadUCR], [LoadMNIST], [LoadHAR2], [LoadSpeech] and [LoadOwn]. The digest does not depend on how values are
+// prepared.
 func Open(root string, reference Reference) (*Set, error) {
 	r := reference.normal()
 	s, err := load(root, r)
-	if err == nil && r.Normalization == NormalizeChannel {
-		s.normalize()
+	if err == nil {
+		s.prepare(r.Normalization, r.Missing)
 	}
 	return s, err
 }
@@ -124,6 +131,9 @@ func load(root string, r Reference) (*Set, error) {
 		return LoadHAR2(filepath.Join(root, "har"))
 	case Speech:
 		return LoadSpeech(filepath.Join(root, "speech"))
+	}
+	if IsOwn(r.Name) {
+		return openOwn(root, r.Name)
 	}
 	s, err := LoadUCR(filepath.Join(root, "ucr"), r.Name, r.Exchange)
 	var unknown *UnknownError

@@ -40,19 +40,25 @@ func ParseOrder(name string) (Order, error) {
 type Sequences struct {
 	N, Steps, InputSize int
 
+	lengths []int // steps of each sequence; nil where all have Steps
+
 	values []float32     // [N][Steps][InputSize], or nil
 	bytes  []uint8       // the same
 	levels *[256]float32 // what a byte stands for
 }
 
 // Arrange cuts the series of a part into steps · inputSize values in the given order. It is done once a trial, so that
-// a minibatch is a plain copy.
+// a minibatch is a plain copy. Where lengths differ each series is arranged in the steps that it fills, the last of
+// which may end with zeros, and zeros follow.
 func Arrange(part *Part, order Order, steps, inputSize int) (*Sequences, error) {
 	if _, err := ParseOrder(string(order)); err != nil {
 		return nil, err
 	}
 	s := &Sequences{N: part.N, Steps: steps, InputSize: inputSize, values: part.Values, bytes: part.Bytes,
 		levels: cmp.Or(part.Levels, &unitInterval)}
+	if part.Lengths != nil && steps > 1 {
+		return s, s.arrangeUneven(part, order)
+	}
 	// Without series there is no length to compare with.
 	if length := (len(part.Values) + len(part.Bytes)) / max(part.N, 1); steps < 1 || inputSize < 1 || part.N > 0 &&
 		(length%steps != 0 || length/steps != inputSize) {
@@ -63,6 +69,34 @@ func Arrange(part *Part, order Order, steps, inputSize int) (*Sequences, error) 
 		s.bytes = rearranged(s.bytes, order, steps, inputSize)
 	}
 	return s, nil
+}
+
+// StepsOf returns the steps of a sequence.
+func (s *Sequences) StepsOf(row int) int {
+	if s.lengths == nil {
+		return s.Steps
+	}
+	return s.lengths[row]
+}
+
+// arrangeUneven arranges series of different lengths.
+func (s *Sequences) arrangeUneven(part *Part, order Order) error {
+	length, size := len(part.Values)/max(part.N, 1), s.Steps*s.InputSize
+	if s.Steps != (length+s.InputSize-1)/s.InputSize {
+		return fmt.Errorf("%d steps of %d values do not make up series of up to %d", s.Steps, s.InputSize, length)
+	}
+	s.values = make([]float32, part.N*size)
+	for i, own := range part.Lengths {
+		values := part.Values[i*length:][:own]
+		steps := (len(values) + s.InputSize - 1) / s.InputSize
+		s.lengths = append(s.lengths, steps)
+		copy(s.values[i*size:], values)
+		if order != OrderPieces {
+			filled := s.values[i*size:][:steps*s.InputSize]
+			copy(filled, rearranged(filled, order, steps, s.InputSize))
+		}
+	}
+	return nil
 }
 
 // rearranged returns the series of source in another order than OrderPieces.
@@ -100,8 +134,11 @@ func rearranged[E float32 | uint8](source []E, order Order, steps, inputSize int
 //
 // dst has the shape [Steps][len(rows)][InputSize]; bytes become their levels. It allocates nothing. It panics if dst is
 // too short or a row number is out of range.
-func (s *Sequences) Gather(dst []float32, rows []int) {
-	length := s.Steps * s.InputSize
+func (s *Sequences) Gather(dst []float32, rows []int) { s.GatherSteps(dst, rows, s.Steps) }
+
+// GatherSteps is Gather of so many first steps, which the longest of sequences of different lengths may have.
+func (s *Sequences) GatherSteps(dst []float32, rows []int, steps int) {
+	length := steps * s.InputSize
 	if len(dst) < length*len(rows) {
 		panic("dataset: Gather: dst is shorter than steps · rows · input size")
 	}
@@ -114,10 +151,10 @@ func (s *Sequences) Gather(dst []float32, rows []int) {
 	switch {
 	case s.bytes != nil:
 		gatherBytes(dst, s.bytes, s.levels, rows, s.Steps, s.InputSize)
-	case s.InputSize == 1:
+	case s.InputSize == 1 && s.lengths == nil:
 		gatherSingles(dst, s.values, rows, s.Steps)
 	default:
-		gatherVectors(dst, s.values, rows, s.Steps, s.InputSize)
+		gatherVectors(dst, s.values, rows, steps, s.Steps, s.InputSize)
 	}
 }
 
@@ -125,11 +162,11 @@ func (s *Sequences) Gather(dst []float32, rows []int) {
 // stretches of dst. Row by row over a wide minibatch every write would hit another cache line, and often the same set
 // of the cache; step by step the reads would.
 
-// gatherVectors: dst[t][b][q] = values[rows[b]][t][q]
-func gatherVectors(dst, values []float32, rows []int, steps, n int) {
+// gatherVectors: dst[t][b][q] = values[rows[b]][t][q], of so many of all steps
+func gatherVectors(dst, values []float32, rows []int, steps, all, n int) {
 	const block = 16
 	width := len(rows) * n
-	length := steps * n
+	length := all * n
 	for first := 0; first < len(rows); first += block {
 		group := rows[first:min(first+block, len(rows))]
 		for t := range steps {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Set is a labelled collection of series of one length, parted into train and test.
+// Set is a labelled collection of series, parted into train and test.
 type Set struct {
 	// Name is the set's one spelling: for the UCR archive the folder name of its 2018 form, such as "FiftyWords", also
 	// where the paper or the older archive calls it otherwise.
@@ -17,7 +17,7 @@ type Set struct {
 
 	Train, Test Part
 
-	// Length is the number of values in a series, Classes the number of classes.
+	// Length is the number of values in a series, in the longest if they differ; Classes is the number of classes.
 	Length, Classes int
 
 	// OutputWidth is the number of one-hot columns of the published networks, and so the width of their output layer:
@@ -26,7 +26,7 @@ type Set struct {
 	OutputWidth int
 
 	// InputSize and Depth part a series into Depth steps of InputSize values as the paper does; Depth · InputSize =
-	// Length.
+	// Length, but where lengths differ, when the last step may lack values.
 	InputSize, Depth int
 
 	// Channels is the number of values that were measured at one time: those of a series are time by time, the channels
@@ -36,6 +36,10 @@ type Set struct {
 	// Listed is the number of series, the last ones of Train, that the set's own list holds out for validation; 0
 	// where it has none. Missing is the number of series that its lists name and that are not there.
 	Listed, Missing int
+
+	// Preparation is what [Open] did to the values as they are in the files.
+	Preparation *Preparation
+	gaps        bool // before that some were missing
 
 	// Labels are the label values as the files spell them, indexed by class.
 	Labels []string
@@ -62,6 +66,9 @@ type Part struct {
 	Bytes  []uint8   // [N][Length]; the byte b stands for Levels[b]
 	Labels []int     // [N]: the class of each series, 0 … Classes−1
 
+	// Lengths are the values of each series, behind which there are zeros up to Length; nil where all have Length.
+	Lengths []int
+
 	Levels *[256]float32 // nil for b/255
 }
 
@@ -79,8 +86,16 @@ func (s *Set) seal() {
 	h := sha256.New()
 	h.Write([]byte("sweep dataset 1\n"))
 	digestInts(h, s.Length, s.Classes, s.OutputWidth)
+	if IsOwn(s.Name) { // what the public sets have in common
+		digestInts(h, s.Channels, s.Listed)
+		for _, label := range s.Labels {
+			digestInts(h, len(label))
+			h.Write([]byte(label))
+		}
+	}
 	for _, p := range []*Part{&s.Train, &s.Test} {
 		digestInts(h, p.N)
+		digestInts(h, p.Lengths...)
 		digestFloats(h, p.Values)
 		h.Write(p.Bytes)
 		digestInts(h, p.Labels...)

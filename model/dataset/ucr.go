@@ -105,7 +105,7 @@ func LoadUCR(dir, name string, exchange Exchange) (*Set, error) {
 
 // fill sets the parts and their classes, and returns the width of the labels as one-hot columns.
 func (s *Set) fill(train, test *table) (width int, err error) {
-	numbering := classify(train)
+	numbering := classify(train.names)
 	s.Labels, s.Classes = numbering.names, len(numbering.names)
 	if s.Classes < 2 {
 		return 0, train.fail(0, 0, ErrLabel, "every series has the label %s; two classes at least are needed",

@@ -58,7 +58,13 @@ func (e elementwise[F]) sum(outputs kernel.Matrix[F], targets Targets[F], scale 
 		row := outputs.Row(i)
 		class := -1
 		if targets.Classes != nil {
-			class = targets.Classes[i]
+			if class = targets.Classes[i]; class == NoTarget {
+				score.Rows--
+				if scale != 0 {
+					clear(row)
+				}
+				continue
+			}
 			said := largest(row)
 			if len(row) == 1 {
 				class = 1 - class // its place among the columns, of which only column 0 is there

@@ -15,7 +15,7 @@ type Targets[F kernel.Float] struct {
 }
 
 // NoTarget is the class of a row that has no target, as those that pad sequences to one length:
-// it counts in no loss and no accuracy and has no gradient. Only the cross entropy of the softmax knows it.
+// it counts in no loss and no accuracy and has no gradient.
 const NoTarget = -1
 
 // Count returns how many rows have targets.

@@ -201,13 +201,24 @@ func (n *Network[F]) Evaluate(b *task.Batch[F]) (score loss.Score) {
 }
 
 // Classify calls yield with the outputs of a batch, a slice after the other, and the classes that
-// they are compared with. The output layer must not be wide.
+// they are compared with, a row a sequence where a sequence has one target. The output layer must not be wide.
 func (n *Network[F]) Classify(b *task.Batch[F], yield func(outputs kernel.Matrix[F], classes []int)) {
 	n.Form()
 	_, count := n.run(b, n.infer)
 	for i := range count {
-		_, targets := n.part(i)
-		yield(n.outs[i], targets.Classes)
+		in, targets := n.part(i)
+		outputs, classes := n.outs[i], targets.Classes
+		if n.spec.Shape.Single {
+			outputs = kernel.Dense(make([]F, in.Batch*outputs.Cols), in.Batch, outputs.Cols)
+			classes = make([]int, in.Batch)
+			for row, class := range targets.Classes {
+				if class != loss.NoTarget {
+					copy(outputs.Row(row%in.Batch), n.outs[i].Row(row))
+					classes[row%in.Batch] = class
+				}
+			}
+		}
+		yield(outputs, classes)
 	}
 }
 

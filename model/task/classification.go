@@ -2,6 +2,7 @@ package task
 
 import (
 	"sweep/model/dataset"
+	"sweep/model/loss"
 	"sweep/sweep"
 )
 
@@ -10,8 +11,8 @@ var classification = Kind{
 	Doc:    "which class a series is of, asked after its last step",
 	Source: "Zhang, Lei and Dhillon 2018, §7.2 and appendix C",
 	Parameters: []*sweep.ParameterSchema{
-		&exchange, &limit, &permutation, &normalize, &inputSize, &inputOrder, &split, &validation, &lossName, &epochs,
-		&testEvery, &gapCurves, &fgsm,
+		&exchange, &limit, &permutation, &normalize, &missing, &inputSize, &inputOrder, &split, &validation, &lossName,
+		&epochs, &testEvery, &gapCurves, &fgsm,
 	},
 	Measures: []*Measure{&accuracy},
 	open:     openClassification,
@@ -39,12 +40,23 @@ var (
 		Enum:    []any{string(dataset.NormalizeNone), string(dataset.NormalizeChannel)},
 		Doc: "none takes the values as they are in the files; channel subtracts each channel's mean and divides by " +
 			"its standard deviation, both over the archive's training set alone, rows held out for validation " +
-			"included (har-2 has nine channels, speech 40, other sets one)",
+			"included (har-2 has nine channels, speech 40, own/NAME its own, other sets one)",
+	}
+	missing = sweep.ParameterSchema{
+		Name: "missing", Type: sweep.StringType, Default: string(dataset.MissingPrevious),
+		Neutral: string(dataset.MissingPrevious),
+		Enum: []any{string(dataset.MissingPrevious), string(dataset.MissingMean),
+			string(dataset.MissingIndicators)},
+		Doc: "what a network reads where a value of own/NAME is missing: previous, the channel's value before it " +
+			"(its mean in the training set before the first); mean, that mean; indicators, the mean and as many " +
+			"further inputs as channels, 1 where the value is missing, else 0",
 	}
 	inputSize = sweep.ParameterSchema{
 		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0),
 		Doc: "inputs per time step n_i, a divisor of the length; -1 takes the whole series as one step, 0 the " +
-			"largest divisor not above the length's square root (50words: 10); 1 gives mnist 784 steps",
+			"largest divisor not above the length's square root (50words: 10), or all channels of one time (har-2, " +
+			"own/NAME); 1 gives mnist 784 steps. Where lengths differ n_i is a multiple of the channels, by default " +
+			"of one channel the longest length's square root, and a series has the steps that it fills",
 	}
 	inputOrder = sweep.ParameterSchema{
 		Name: "order", Type: sweep.StringType, Default: "pieces", Enum: []any{"pieces", "strided", "reversed",
@@ -64,7 +76,7 @@ var (
 		Enum: []any{"random", "stratified", "listed"},
 		Doc: "how series for validation are chosen: drawn from all alike (random), which may leave a small class " +
 			"without one, or from each class its share (stratified); or those of the set's own list (listed; speech, " +
-			"generated-speech)",
+			"generated-speech, own/NAME with a file for validation)",
 	}
 	lossName = sweep.ParameterSchema{
 		Name: "loss", Measures: true, Type: sweep.StringType, Default: "cross_entropy",
@@ -103,10 +115,14 @@ type classified struct {
 	set             *dataset.Set
 	order           dataset.Order
 	steps, inputs   int
+	uneven          bool // steps is that of the longest
 	train, testPart *dataset.Sequences
 }
 
 func openClassification(o *Options) (Task, error) {
+	if name := o.Text("dataset"); !dataset.IsOwn(name) && o.Text("missing") == string(dataset.MissingIndicators) {
+		return nil, o.Refuse("missing", "has no effect here: %s lacks no values", name)
+	}
 	set, err := o.Cache.Open(o.DataDir, o.reference())
 	if err != nil {
 		return nil, &sweep.DataError{Dataset: o.Text("dataset"), Err: err}
@@ -144,10 +160,18 @@ func (c *classified) shape() error {
 	if o.FeedForward && inputs != set.Length {
 		return o.Refuse("input_size", "model %s reads the whole series at once: want -1", o.Model)
 	}
-	if inputs > set.Length || set.Length%inputs != 0 {
+	c.steps, c.inputs = (set.Length+inputs-1)/inputs, inputs
+	switch {
+	case inputs == set.Length:
+	case set.Train.Lengths == nil && set.Length%inputs != 0:
 		return o.Refuse("input_size", "must divide the length %d of %s's series", set.Length, set.Name)
+	case set.Train.Lengths != nil:
+		if width := set.Preparation.Width(); inputs > set.Length || inputs%width != 0 {
+			return o.Refuse("input_size", "must be a multiple of %d, the inputs at one time, and at most %d, as %s's "+
+				"series have different lengths", width, set.Length, set.Name)
+		}
+		c.uneven = true
 	}
-	c.steps, c.inputs = set.Length/inputs, inputs
 	return nil
 }
 
@@ -177,7 +201,7 @@ func (c *classified) split() error {
 
 func (c *classified) Shape() Shape {
 	return Shape{Steps: c.steps, Inputs: c.inputs, Outputs: c.set.OutputWidth, Classes: true,
-		Loss: c.options.Text("loss")}
+		Loss: c.options.Text("loss"), Every: c.uneven, Padded: c.uneven, Single: c.uneven}
 }
 
 func (c *classified) Digest() string { return c.set.Digest }
@@ -196,9 +220,9 @@ func (c *classified) Facts() map[string]float64 {
 
 func (c *classified) Notes() []string { return c.set.Notes }
 
-// Memory counts the set, and its series in another order if they are not taken as they are.
+// Memory counts the set, and its series once more if they are not taken as they are.
 func (c *classified) Memory() int64 {
-	if c.order == dataset.OrderPieces {
+	if c.order == dataset.OrderPieces && !c.uneven {
 		return c.set.Size()
 	}
 	return 2 * c.set.Size()
@@ -231,12 +255,25 @@ func (s *series) Next(b *Batch[float32]) bool {
 	if len(rows) == 0 {
 		return false
 	}
-	b.Reset(s.from.Steps, len(rows), false)
+	steps := 0
+	for _, row := range rows {
+		steps = max(steps, s.from.StepsOf(row))
+	}
+	b.Reset(steps, len(rows), false)
 	_, size := Cut(b.Size, b.slice)
 	for from := 0; from < len(rows); from += size {
-		s.from.Gather(b.X.Data[from*b.Steps*b.X.Cols:], rows[from:min(from+size, len(rows))])
+		s.from.GatherSteps(b.X.Data[from*b.Steps*b.X.Cols:], rows[from:min(from+size, len(rows))], steps)
+	}
+	if b.shape.Single {
+		for i := range b.Targets.Classes {
+			b.Targets.Classes[i] = loss.NoTarget
+		}
 	}
 	for i, row := range rows {
+		if b.shape.Single { // what follows a sequence's last step has no part in its output
+			first, apart := b.rowsOf(i)
+			i = first + (s.from.StepsOf(row)-1)*apart
+		}
 		b.Targets.Classes[i] = s.labels[row]
 	}
 	return true

@@ -75,6 +75,7 @@ type Shape struct {
 	Classes    bool   // the target of an output is a class, not values
 	Loss       string // as in [sweep/model/loss]
 	Padded     bool   // sequences have different lengths: some outputs have [loss.NoTarget]
+	Single     bool   // of the outputs of a sequence one has a target
 	Carries    bool   // some minibatches go on where the one before ended
 }
 
@@ -168,5 +169,6 @@ func (o *Options) reference() dataset.Reference {
 	return dataset.Reference{
 		Name: o.Text("dataset"), Exchange: dataset.Exchange(o.Text("exchange")), Limit: o.Integer("limit"),
 		Permutation: uint64(o.Integer("permutation")), Normalization: dataset.Normalization(o.Text("normalize")),
+		Missing: dataset.Missing(o.Text("missing")),
 	}
 }

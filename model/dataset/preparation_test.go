@@ -50,7 +50,7 @@ func TestNormalize(t *testing.T) {
 // A channel that is constant in training is moved alone.
 func TestNormalizeConstant(t *testing.T) {
 	s := &Set{Channels: 2, Train: Part{N: 1, Values: []float32{3, 1, 3, 5}}, Test: Part{N: 1, Values: []float32{4, 3, 3, 7}}}
-	s.normalize()
+	s.prepare(NormalizeChannel, MissingPrevious)
 	if want := []float32{0, -1, 0, 1}; !slices.Equal(s.Train.Values, want) {
 		t.Errorf("training values %v, want %v", s.Train.Values, want)
 	}
@@ -63,7 +63,7 @@ func TestNormalizeConstant(t *testing.T) {
 func TestNormalizeBytes(t *testing.T) {
 	raw := []uint8{0, 0, 51, 255, 102, 204}
 	s := &Set{Train: Part{N: 2, Bytes: raw}, Test: Part{N: 1, Bytes: raw[:3]}}
-	s.normalize()
+	s.prepare(NormalizeChannel, MissingPrevious)
 	var pixels []float64
 	for _, b := range raw {
 		pixels = append(pixels, float64(b)/255)
