@@ -77,7 +77,13 @@ Exit codes: 0 done, 2 an impossible figure, 4 no such sweep, or nothing to draw.
 
 // figureArgs are a kind and sweeps, or a preset.
 func figureArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 && slices.Contains(paper.FigureNames(), args[0]) {
+	if len(args) == 0 {
+		return cobra.MinimumNArgs(2)(cmd, args)
+	}
+	if p, err := paper.FindPreset(args[0]); err == nil {
+		if !p.HasFigure() {
+			return usageError("%s", withoutFigure(p))
+		}
 		return nil
 	}
 	return cobra.MinimumNArgs(2)(cmd, args)

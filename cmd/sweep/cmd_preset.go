@@ -137,7 +137,8 @@ func newPresetRun(s *settings) *cobra.Command {
 		Short: "Train a preset's trials on this machine and print its table or draw its figure",
 		Long: `Before it starts, the command prints how many trials there are and about how long they
 take. To resume an interrupted run, run the same command again. "sweep table NAME" and
-"sweep figure NAME -o FILE" make the table or figure again from the stored results.
+"sweep figure NAME -o FILE" make the table or figure, if the preset has one, again from
+the stored results.
 
 ` + progressHelp + `
 
@@ -177,8 +178,7 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 	case output == "":
 		output = p.Name + ".svg"
 	case !p.HasFigure():
-		return usageError("--output %s: the preset %s has no figure; \"sweep table %s\" prints its table in other "+
-			"formats", output, p.Name, p.Name)
+		return usageError("--output %s: %s", output, withoutFigure(p))
 	case !slices.Contains(figure.Formats, strings.TrimPrefix(filepath.Ext(output), ".")):
 		return usageError("--output %s: expected a file that ends in .%s", output,
 			strings.Join(figure.Formats, " or ."))
@@ -241,6 +241,15 @@ func runPreset(cmd *cobra.Command, s *settings, options runOptions, p *paper.Pre
 		return writeTable(cmd, table, "text")
 	}
 	return runSweep(cmd, s, options, "preset "+p.Name)
+}
+
+// withoutFigure says that a preset has no figure, and what it has.
+func withoutFigure(p *paper.Preset) string {
+	if p.HasTable() {
+		return fmt.Sprintf("the preset %s has no figure; \"sweep table %[1]s\" prints its table in other formats", p.Name)
+	}
+	return fmt.Sprintf("the preset %s has no figure; \"sweep %s\" prints its output", p.Name,
+		strings.Join(p.Command(paper.Full, "SWEEP"), " "))
 }
 
 // runCommand runs another command with the settings of this one.

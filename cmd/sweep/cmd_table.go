@@ -60,6 +60,10 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 			request, err := paper.ParseRequest(args[0], options.selection)
 			switch {
 			case errors.Is(err, sweep.ErrNotFound):
+				if p, err := paper.FindPreset(args[0]); err == nil && p.Result.Command != nil {
+					return usageError("the preset %s has no table of its own: \"sweep %s\" prints its output", p.Name,
+						strings.Join(p.Command(paper.Full, "SWEEP"), " "))
+				}
 				names := paper.TableNames()
 				for _, sub := range cmd.Commands() {
 					names = append(names, sub.Name())
