@@ -167,6 +167,13 @@ func TestUCRTable(t *testing.T) {
 			trials = append(trials, trial(set, model, .01, 1, .1, .5), trial(set, model, .01, 2, .1, .7))
 		}
 	}
+	for _, r := range trials {
+		set := r.Parameters["dataset"].(string)
+		if p := published(canonicalSet(set)); p != nil && p.name != "DistalPhalanxTW" {
+			with(r, nil, map[string]float64{"train_size": float64(p.facts.Train), "test_size": float64(p.facts.Test),
+				"length": float64(p.facts.Length), "classes": float64(p.facts.Classes), "depth": float64(p.facts.Depth)})
+		}
+	}
 	trials = append(trials, trial("mnist", "rnn", .01, 1, .1, .5)) // another table's
 	table := UCR(collect(t, trials...), report.Mean)
 	var text bytes.Buffer
@@ -178,12 +185,13 @@ func TestUCRTable(t *testing.T) {
 	for _, row := range table.Rows {
 		names = append(names, row[0].Text)
 	}
-	want := []string{"CBF", "DistalPhalanxTW*", "ECG200†", "Gun Point", "Lighting2†", "Yoga", "mean of 3 sound rows"}
+	want := []string{"CBF", "DistalPhalanxTW*†", "ECG200‡", "Gun Point", "Lighting2‡", "Yoga", "mean of 3 sound rows",
+		"mean |ours − published|"}
 	if fmt.Sprint(names) != fmt.Sprint(want) {
 		t.Errorf("rows %q, want %q", names, want)
 	}
-	for _, want := range []string{"0.600±.141", "(1268)", "0.948", "\x1b[1m", "† the published figure is the test " +
-		"set's majority rate", "0.640†"} {
+	for _, want := range []string{"0.600±.141", "(1268)", "0.948", "\x1b[1m", "‡ the published figure is the test " +
+		"set's majority rate", "0.640‡", "† the paper has 154/399 series, length 80, 6 classes and depth 10"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
@@ -193,9 +201,10 @@ func TestUCRTable(t *testing.T) {
 		t.Errorf("head %q", lines[2])
 	}
 	// Means over CBF, DistalPhalanxTW and Gun Point, of our figures and the published ones.
-	last := table.Rows[len(table.Rows)-1]
-	if last[5].Text != "0.600" || last[7].Text != fraction((.702+.815+.947)/3) {
-		t.Errorf("means %v", last)
+	last, distance := table.Rows[len(table.Rows)-2], table.Rows[len(table.Rows)-1]
+	if last[5].Text != "0.600" || last[7].Text != fraction((.702+.815+.947)/3) ||
+		distance[5].Text != fraction((.102+.215+.347)/3) || distance[7].Text != "" {
+		t.Errorf("means %v, distances %v", last, distance)
 	}
 	for _, format := range report.Formats {
 		var out bytes.Buffer
@@ -209,6 +218,41 @@ func TestUCRTable(t *testing.T) {
 	}
 }
 
+// Groups with further parameters are blocks of rows, each with means of its own, and the note on the refit names those
+// that have one.
+func TestUCRBlocks(t *testing.T) {
+	var trials []*sweep.TrialRecord
+	for rule, accuracy := range map[string]float64{"final": .9, "first-smallest-error": .7} {
+		for _, set := range []string{"CBF", "Coffee"} {
+			r := with(trial(set, "rnn", .01, 1, .1, accuracy), sweep.Parameters{"epoch_rule": rule}, nil)
+			if rule == "final" {
+				r.Parameters["refit"] = .5
+			}
+			trials = append(trials, r)
+		}
+	}
+	choice := sweep.Select{By: "validation_loss", Group: []string{"epoch_rule", "dataset", "model"}}
+	table := UCR(collectBy(t, choice, trials...), report.Mean)
+	var got []string
+	for i, row := range table.Rows {
+		got = append(got, fmt.Sprint(strings.TrimRight(row[0].Text, "*"), " ", row[5].Text, " ", table.Rules[i]))
+	}
+	want := []string{
+		"CBF, epoch_rule=final 0.900 false", "Coffee, epoch_rule=final 0.900 false",
+		"mean of 2 sound rows, epoch_rule=final 0.900 true",
+		"mean |ours − published|, epoch_rule=final 0.149 false",
+		"CBF, epoch_rule=first-smallest-error 0.700 true", "Coffee, epoch_rule=first-smallest-error 0.700 false",
+		"mean of 2 sound rows, epoch_rule=first-smallest-error 0.700 true",
+		"mean |ours − published|, epoch_rule=first-smallest-error 0.151 false",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if last := table.Notes[len(table.Notes)-1].Text; !strings.HasPrefix(last, "epoch_rule=final: selected by") {
+		t.Errorf("the note on the refit is %q", last)
+	}
+}
+
 // Table 4 has all published cells, with our own beside them where there are any.
 func TestTable4(t *testing.T) {
 	c := collect(t, trial("CBF", "rnn", .01, 1, .1, .5), trial("Yoga", "gru", .01, 1, .1, .9))
@@ -218,7 +262,7 @@ func TestTable4(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		5:  "CBF 30/900 128 3 16 0.500 (1268) 0.702 (1476) 0.967 (5444) 0.881 (844) 0.948 (1268)",
-		17: "InsectWingbeatSound§ 0.534 (1996) 0.515 (6732) 0.598 (1364) 0.586 (1788)",
+		17: "InsectWingbeatSound§ 220/1980 256 11 16 0.534 (1996) 0.515 (6732) 0.598 (1364) 0.586 (1788)",
 		21: "Yoga 30/900 128 3 16 0.900 (1268)",
 	} {
 		var cells []string
@@ -254,6 +298,10 @@ func TestPublishedCounts(t *testing.T) {
 			if got := p.cells[j].count; got != want {
 				t.Errorf("%s, %s: %d, want %d", p.name, table4Models[j], got, want)
 			}
+		}
+		if got := inputs * int64(p.facts.Depth); got != int64(p.facts.Length) || int64(p.facts.Classes) > classes {
+			t.Errorf("%s: %d steps of %d are not %d, or %d classes have %d columns", p.name, p.facts.Depth, inputs,
+				p.facts.Length, p.facts.Classes, classes)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"sweep/sweep/statistics"
 )
 
-// sortUCR sorts rows in the order of Table 4, others after them by name.
+// sortUCR sorts rows by what their groups have besides data set and model, then in the order of Table 4, others after
+// them by name.
 func sortUCR(rows []*report.Row) {
 	place := func(s *report.Row) int {
 		if i := slices.IndexFunc(table4, func(p publishedSet) bool { return p.folder == s.Name }); i >= 0 {
@@ -21,13 +22,14 @@ func sortUCR(rows []*report.Row) {
 		return len(table4)
 	}
 	slices.SortFunc(rows, func(a, b *report.Row) int {
-		return cmp.Or(place(a)-place(b), strings.Compare(a.Name, b.Name), strings.Compare(a.Label, b.Label))
+		return cmp.Or(strings.Compare(a.Label, b.Label), place(a)-place(b), strings.Compare(a.Name, b.Name))
 	})
 }
 
 // UCR lays out data sets of the UCR archive as Table 4 of Zhang, Lei, Dhillon (2018): a row a data
-// set, and for each model our test accuracy and number of parameters beside the published ones.
-// Means over the sound rows close it.
+// set, and for each model our test accuracy and number of parameters beside the published ones. Means over the sound
+// rows close it, and how far ours are from the published figures. Groups with further parameters, such as the rule by
+// which the weights were kept, are blocks of rows, each with its means.
 func UCR(c *report.Collection, by report.Selection) *report.Table {
 	return layUCR(c, by, c.Rows(by, archive.Has))
 }
@@ -42,6 +44,16 @@ func Table4(c *report.Collection, by report.Selection) *report.Table {
 		}
 	}
 	return layUCR(c, by, rows, table4Models...)
+}
+
+// labels are the labels of rows.
+func labels(rows []*report.Row) []string {
+	var all []string
+	for _, r := range rows {
+		all = append(all, r.Label)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // layUCR lays out rows with the models that they have, and others.
@@ -61,28 +73,48 @@ func layUCR(c *report.Collection, by report.Selection, sets []*report.Row, other
 			report.Column{Name: "published", Right: true})
 	}
 	marks := &marks{table: t, known: map[string]string{}}
-	var sound [][]report.Figure
-	for _, s := range sets {
-		figures, row := ucrRow(t, s, names, by, marks)
-		t.Rows = append(t.Rows, row)
-		if soundRow(s) != nil && len(figures) == len(names) {
-			sound = append(sound, figures)
+	for _, label := range labels(sets) {
+		t.Rules[len(t.Rows)] = len(t.Rows) > 0
+		var sound []soundRow
+		for _, s := range sets {
+			if s.Label != label {
+				continue
+			}
+			figures, row := ucrRow(t, s, names, by, marks)
+			t.Rows = append(t.Rows, row)
+			if p := published(s.Name); p.sound(s.Name) && len(figures) == len(names) {
+				sound = append(sound, soundRow{p, figures})
+			}
 		}
-	}
-	if len(sound) > 1 {
-		t.Rules[len(t.Rows)] = true
-		t.Rows = append(t.Rows, meanRow(sets, sound, names))
+		if len(sound) > 1 {
+			t.Rules[len(t.Rows)] = true
+			t.Rows = append(t.Rows, meanRows(sound, names, label)...)
+		}
 	}
 	c.Explain(t, sets, by)
 	return t
 }
 
-// soundRow returns what is published of a row that the means are taken over, else nil.
-func soundRow(s *report.Row) *publishedSet {
-	if p := published(s.Name); p != nil && s.Label == "" && p.artefact == "" && s.Name != archive.GeneratedCBF {
-		return p
+// soundRow is a row that the means are taken over.
+type soundRow struct {
+	published *publishedSet
+	figures   []report.Figure // of the models in the order of the columns
+}
+
+// sound reports whether the published figures of a set can be compared with those of a data set.
+func (p *publishedSet) sound(set string) bool {
+	return p != nil && p.artefact == "" && set != archive.GeneratedCBF
+}
+
+// differs says what the paper describes otherwise than a data set is.
+func (p *publishedSet) differs(f report.Facts) string {
+	theirs := p.facts
+	theirs.InputSize = f.InputSize // which the paper does not print
+	if f.Train == 0 || f == theirs {
+		return ""
 	}
-	return nil
+	return fmt.Sprintf("the paper has %s series, length %d, %d classes and depth %d", pair(theirs.Train, theirs.Test),
+		theirs.Length, theirs.Classes, theirs.Depth)
 }
 
 // marks has the footnote marks of a table by their texts.
@@ -112,7 +144,7 @@ func (m *marks) mark(text string) string {
 func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 	marks *marks) (figures []report.Figure, cells []report.Cell) {
 	p := published(s.Name)
-	f := s.Facts
+	f, shown := s.Facts, s.Facts
 	name, mark := s.Name, ""
 	if p != nil {
 		if s.Name == archive.GeneratedCBF {
@@ -120,14 +152,17 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 		} else {
 			name = p.name
 			mark = marks.mark(p.note)
+			if f.Train == 0 { // nothing was trained
+				shown = p.facts
+			}
 		}
-		mark += marks.mark(p.artefact)
+		mark += marks.mark(p.artefact) + marks.mark(p.differs(f))
 	}
 	if s.Label != "" {
 		name += ", " + s.Label
 	}
-	cells = []report.Cell{{Text: name + mark}, {Text: pair(f.Train, f.Test)}, {Text: number(f.Length)},
-		{Text: number(f.Classes)}, {Text: number(f.Depth)}}
+	cells = []report.Cell{{Text: name + mark}, {Text: pair(shown.Train, shown.Test)}, {Text: number(shown.Length)},
+		{Text: number(shown.Classes)}, {Text: number(shown.Depth)}}
 	best := math.Inf(-1)
 	for _, figure := range s.Figures {
 		best = max(best, figure.Accuracy)
@@ -162,38 +197,44 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 	return figures, cells
 }
 
-// meanRow averages the sound rows that have every model.
-func meanRow(sets []*report.Row, sound [][]report.Figure, names []string) []report.Cell {
-	cells := []report.Cell{{Text: fmt.Sprintf("mean of %d sound rows", len(sound))}, {}, {}, {}, {}}
-	means := make([]float64, len(names))
+// meanRows average sound rows: the accuracies, and how far they are from the published ones.
+func meanRows(sound []soundRow, names []string, label string) [][]report.Cell {
+	name := fmt.Sprintf("mean of %d sound rows", len(sound))
+	distanceName := "mean |ours − published|"
+	if label != "" {
+		name, distanceName = name+", "+label, distanceName+", "+label
+	}
+	means, distances := make([]report.Cell, 5), make([]report.Cell, 5)
+	means[0].Text, distances[0].Text = name, distanceName
 	best := math.Inf(-1)
-	for i := range names {
-		column := make([]float64, len(sound))
-		for j, figures := range sound {
-			column[j] = figures[i].Accuracy
-		}
-		means[i] = statistics.MomentsOf(column).Mean
-		best = max(best, means[i])
-	}
+	var ours []float64
 	for i, model := range names {
-		var theirs []float64
-		for _, s := range sets {
-			p := soundRow(s)
-			if p == nil || slices.ContainsFunc(names, func(model string) bool { return !s.Models[model] }) {
-				continue
-			}
-			if value, _, ok := p.cell(model); ok {
-				theirs = append(theirs, value)
+		var mean, theirs, distance statistics.Moments
+		for _, row := range sound {
+			accuracy := row.figures[i].Accuracy
+			mean.Add(accuracy)
+			if published, _, ok := row.published.cell(model); ok {
+				theirs.Add(published)
+				distance.Add(math.Abs(accuracy - published))
 			}
 		}
-		text := ""
-		if len(theirs) > 0 {
-			text = fraction(statistics.MomentsOf(theirs).Mean)
-		}
-		cells = append(cells, report.Cell{Text: fraction(means[i]), Bold: means[i] == best}, report.Cell{},
-			report.Cell{Text: text})
+		best = max(best, mean.Mean)
+		ours = append(ours, mean.Mean)
+		means = append(means, report.Cell{Text: fraction(mean.Mean)}, report.Cell{}, meanCell(theirs))
+		distances = append(distances, meanCell(distance), report.Cell{}, report.Cell{})
 	}
-	return cells
+	for i, mean := range ours {
+		means[5+3*i].Bold = mean == best
+	}
+	return [][]report.Cell{means, distances}
+}
+
+// meanCell is a mean, or nothing where there are no values.
+func meanCell(m statistics.Moments) report.Cell {
+	if m.N == 0 {
+		return report.Cell{}
+	}
+	return report.Cell{Text: fraction(m.Mean)}
 }
 
 // accuracyText prints an accuracy as the paper does, with its deviation.

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sweep/sweep"
@@ -12,7 +14,8 @@ import (
 // number.
 func (c *Collection) Explain(t *Table, rows []*Row, by Selection) {
 	var tied, voting []string
-	refits, averages := false, false
+	averages, others := false, false
+	var refitted []string // the labels of what was refitted
 	for _, s := range rows {
 		for _, model := range c.Models(s) {
 			f, ok := s.Figures[model]
@@ -27,18 +30,24 @@ func (c *Collection) Explain(t *Table, rows []*Row, by Selection) {
 				voting = append(voting, fmt.Sprintf("%s %d", name, f.Points))
 			}
 			if share(f, "refit") > 0 {
-				refits = true
+				refitted = append(refitted, s.Label)
 				averages = averages || share(f, "average") > 0
+			} else {
+				others = true
 			}
 		}
 	}
-	if refits && strings.HasPrefix(c.choice.By, "validation_") {
+	if refitted != nil && strings.HasPrefix(c.choice.By, "validation_") {
 		tested := "the final weights"
 		if averages {
 			tested = "the mean of the last weights"
 		}
-		t.note("Selected by the %s before the refit; tested with %s, which have trained on the validation rows, too.",
-			c.extreme(), tested)
+		of := ""
+		if slices.Sort(refitted); others && refitted[0] != "" {
+			of = list(slices.Compact(refitted)) + ": selected"
+		}
+		t.note("%s by the %s before the refit; tested with %s, which have trained on the validation rows, too.",
+			cmp.Or(of, "Selected"), c.extreme(), tested)
 	}
 	if len(tied) > 0 {
 		what := "grid points"
