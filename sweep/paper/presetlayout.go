@@ -36,6 +36,7 @@ type presetColumn struct {
 	Count     bool           `yaml:"count"`
 	Largest   string         `yaml:"largest"`
 	Below     float64        `yaml:"below"`
+	Diverging string         `yaml:"diverging"`
 }
 
 // presetFigure is a figure.Page in YAML.
@@ -87,7 +88,7 @@ func (p *Preset) Layout() *report.Layout {
 	for _, c := range t.Columns {
 		l.Columns = append(l.Columns, report.LayoutColumn{Name: c.Name, Where: normal(c.Where), Metric: c.Metric,
 			Scale: c.Scale, Digits: c.Digits, Parameter: c.Parameter, Count: c.Count, Largest: c.Largest,
-			Below: c.Below})
+			Below: c.Below, Diverging: c.Diverging})
 	}
 	return l
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"sweep/sweep"
 	"sweep/sweep/frame"
@@ -37,7 +38,7 @@ type LayoutRow struct {
 }
 
 // LayoutColumn is a column of a Layout, with a column of published cells after it if any row has one.
-// Without Metric, Parameter, Count and Largest the published cells stand alone.
+// Without Metric, Parameter, Count, Largest and Diverging the published cells stand alone, in a column that says so.
 type LayoutColumn struct {
 	Name string
 	// Where are further conditions, for instance a length.
@@ -53,16 +54,20 @@ type LayoutColumn struct {
 	// Largest is a parameter: its largest value at which the best grid point's Metric is below Below.
 	Largest string
 	Below   float64
+	// Diverging is a parameter: its values with which trials diverged, and how many of how many.
+	Diverging string
 }
 
 // measured reports whether the column shows results.
-func (c *LayoutColumn) measured() bool { return c.Metric != "" || c.Parameter != "" || c.Count }
+func (c *LayoutColumn) measured() bool {
+	return c.Metric != "" || c.Parameter != "" || c.Count || c.Diverging != ""
+}
 
 // measure is a measured cell for programs.
 type measure struct {
 	value, deviation     any // numbers, nil if nothing was measured or all trials diverged
 	replicates, diverged int
-	point                *gridPoint
+	point                *gridPoint // nil if there is none, or several are counted
 }
 
 // dataColumns are those of a Layout's table for programs: a row a measured cell.
@@ -72,7 +77,7 @@ var dataColumns = []string{"row", "column", "value", "deviation", "replicates", 
 // row is the cell as a row of Data.
 func (m *measure) row(row, column, published string) ([]any, error) {
 	if m.point == nil {
-		return []any{row, column, nil, nil, 0, 0, nil, published, nil}, nil
+		return []any{row, column, m.value, m.deviation, m.replicates, m.diverged, nil, published, nil}, nil
 	}
 	point, err := m.point.parameters.Canonical()
 	return []any{row, column, m.value, m.deviation, m.replicates, m.diverged, m.point.count(), published,
@@ -163,7 +168,7 @@ func (b *board) table() (*Table, error) {
 		case published[j] && c.measured():
 			t.Columns = append(t.Columns, Column{Name: "published", Right: true})
 		case published[j]:
-			t.Columns = append(t.Columns, Column{Name: c.Name})
+			t.Columns = append(t.Columns, Column{Name: "published " + c.Name})
 		}
 	}
 	shown := make([][]cellResult, len(b.layout.Rows))
@@ -219,6 +224,9 @@ func (b *board) result(i, j int) cellResult {
 	cell := b.cells[i][j]
 	if c.Largest != "" {
 		return b.largest(c, cell)
+	}
+	if c.Diverging != "" {
+		return diverging(c, cell)
 	}
 	ranked := cell.ranked(cell.points)
 	if !c.measured() || len(ranked) == 0 {
@@ -278,12 +286,7 @@ func (b *board) largest(c *LayoutColumn, cell *group) cellResult {
 	if len(cell.points) > 0 {
 		r.Text = "none"
 	}
-	byValue := map[float64][]*gridPoint{}
-	for _, p := range cell.points {
-		if value, is := sweep.Number(p.parameters[c.Largest]); is {
-			byValue[value] = append(byValue[value], p)
-		}
-	}
+	byValue := cell.by(c.Largest)
 	for _, value := range slices.Sorted(maps.Keys(byValue)) {
 		p := cell.ranked(byValue[value])[0]
 		if m := b.moments(p.gridPoint, c.Metric); m.N > 0 && m.Mean < c.Below {
@@ -292,6 +295,43 @@ func (b *board) largest(c *LayoutColumn, cell *group) cellResult {
 		}
 	}
 	return r
+}
+
+// diverging is the cell of a column with Diverging. Its value is the number of trials that diverged.
+func diverging(c *LayoutColumn, cell *group) cellResult {
+	r := cellResult{compared: math.NaN()}
+	if len(cell.points) == 0 {
+		return r
+	}
+	byValue := cell.by(c.Diverging)
+	var texts []string
+	for _, value := range slices.Sorted(maps.Keys(byValue)) {
+		diverged, all := 0, 0
+		for _, p := range byValue[value] {
+			m := p.measure()
+			diverged, all = diverged+m.diverged, all+m.replicates
+		}
+		if diverged > 0 {
+			texts = append(texts, fmt.Sprintf("%v (%d of %d)", value, diverged, all))
+		}
+		r.diverged, r.replicates = r.diverged+diverged, r.replicates+all
+	}
+	r.value = int64(r.diverged)
+	if r.Text = strings.Join(texts, ", "); r.diverged == 0 {
+		r.Text = "never"
+	}
+	return r
+}
+
+// by are the points of the cell by the value of a parameter.
+func (g *group) by(parameter string) map[float64][]*gridPoint {
+	byValue := map[float64][]*gridPoint{}
+	for _, p := range g.points {
+		if value, is := sweep.Number(p.parameters[parameter]); is {
+			byValue[value] = append(byValue[value], p)
+		}
+	}
+	return byValue
 }
 
 // embolden marks the best cell of each column of a metric with a goal.

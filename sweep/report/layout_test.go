@@ -51,7 +51,8 @@ func TestLayout(t *testing.T) {
 		Columns: []LayoutColumn{
 			{Name: "lr", Parameter: "lr"}, {Name: "parameters", Count: true},
 			{Name: "accuracy", Metric: "test_accuracy", Scale: 100, Digits: 1, Where: map[string]any{"length": int64(5)}},
-			{Name: "longest", Metric: "test_loss", Largest: "length", Below: .35}, {Name: "by"},
+			{Name: "longest", Metric: "test_loss", Largest: "length", Below: .35},
+			{Name: "diverged", Diverging: "length"}, {Name: "by"},
 		},
 	}
 	description := &sweep.Description{Metrics: []sweep.MetricSchema{
@@ -90,11 +91,11 @@ func TestLayout(t *testing.T) {
 	}
 	const want = `T
 
-model   lr  parameters   accuracy  published  longest  by
-─────────────────────────────────────────────────────────
-A      0.1           7  60.0±14.1       97.7        9  me
-B *    0.1           7  70.0±14.1                none
-─────────────────────────────────────────────────────────
+model   lr  parameters   accuracy  published  longest    diverged  published by
+───────────────────────────────────────────────────────────────────────────────
+A      0.1           7  60.0±14.1       97.7        9       never  me
+B *    0.1           7  70.0±14.1                none  5 (1 of 4)
+───────────────────────────────────────────────────────────────────────────────
 C
 
 * why
@@ -109,7 +110,7 @@ Ours: mean ± standard deviation over replicates at the grid point with the smal
 	for _, line := range []string{
 		"row,column,value,deviation,replicates,diverged,parameter_count,published,grid_point",
 		`A,longest,9,,1,0,7,,"{""length"":9,""lr"":0.4,""model"":""a""}"`,
-		"C,accuracy,,,0,0,,,",
+		"C,accuracy,,,0,0,,,", "B,diverged,1,,4,1,,,",
 	} {
 		if !strings.Contains(lines.String(), line+"\n") {
 			t.Errorf("no line %s in\n%s", line, &lines)
