@@ -191,14 +191,20 @@ func TestGateStartBound(t *testing.T) {
 // moves, as no parameter is projected; where none does, it has one.
 func TestGateBound(t *testing.T) {
 	for _, c := range []struct {
-		name        string
+		model, name string
 		alpha, beta float64
 		bound       bool
-	}{{"free", -3, 0, false}, {"at the bound", -1, 3, true}, {"at zero", 1, 3, true}} {
-		t.Run(c.name, func(t *testing.T) {
-			candidate := newCandidate(t, system.Find("sgornn"), "zero")
+	}{
+		{"sgornn", "free", -3, 0, false}, {"sgornn", "at the bound", -1, 3, true}, {"sgornn", "at zero", 1, 3, true},
+		{"fastrnn", "free", -3, 0, false}, {"fastrnn", "at the bound", -1, 3, true},
+	} {
+		t.Run(c.model+" "+c.name, func(t *testing.T) {
+			candidate := newCandidate(t, system.Find(c.model), "zero")
 			parameters := candidate.settings.parameters.Clone()
 			parameters["beta_start"] = c.beta
+			if c.model == "fastrnn" {
+				parameters["gate_bound"] = true
+			}
 			settings, err := settingsOf(parameters)
 			if err != nil {
 				t.Fatal(err)

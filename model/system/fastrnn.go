@@ -7,13 +7,22 @@ import (
 )
 
 var fastRNN = System{
-	Name:       "fastrnn",
-	Doc:        "simple recurrent network with two scalar gates, h(t) = α φ(U h(t-1) + M x(t) + b) + β h(t-1)",
-	Source:     "Kusupati et al. 2019; SGORNN paper, eq. 1",
-	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start, &parseval, &alphaStart, &betaStart},
-	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
-	Starts:     []string{"identity", "orthogonal", "keras"},
-	layers:     func(o *Options) []layer.Spec { return scalarGated(o, o.denseTransition(), false) },
+	Name:   "fastrnn",
+	Doc:    "simple recurrent network with two scalar gates, h(t) = α φ(U h(t-1) + M x(t) + b) + β h(t-1)",
+	Source: "Kusupati et al. 2019; SGORNN paper, eq. 1",
+	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start, &parseval, &alphaStart, &betaStart,
+		&gateBound},
+	Defaults: map[string]any{"activation": "relu", "initial_state": "zero"},
+	Starts:   []string{"identity", "orthogonal", "keras"},
+	check: func(o *Options) error {
+		if o.Boolean(gateBound.Name) {
+			return checkBound(o)
+		}
+		return nil
+	},
+	layers: func(o *Options) []layer.Spec {
+		return scalarGated(o, o.denseTransition(), o.Boolean(gateBound.Name))
+	},
 }
 
 var (
@@ -27,7 +36,21 @@ var (
 		Name: "beta_start", Type: sweep.NumberType, Default: int64(3), Minimum: new(-20.0), Maximum: new(20.0),
 		Doc: "start of the logit of β, the share of the state before",
 	}
+	gateBound = sweep.ParameterSchema{
+		Name: "gate_bound", Type: sweep.BooleanType, Default: false, Neutral: false,
+		Doc: "whether β is at most 1 - 2α and at least 0, as in sgornn: the SGORNN paper has fastrnn without, and its " +
+			"authors' script bounds it unless told not to",
+	}
 )
+
+// checkBound refuses a start of α that leaves no β.
+func checkBound(o *Options) error {
+	if o.Number(alphaStart.Name) >= 0 {
+		return o.Refuse(alphaStart.Name,
+			"starts α at ½ or above, where no β is left in (0, 1 - 2α]: want a number below 0")
+	}
+	return nil
+}
 
 // scalarGated is a scalar-gated cell over a matrix.
 func scalarGated(o *Options, matrix weight.Spec, bounded bool) []layer.Spec {

@@ -25,11 +25,12 @@ var (
 	}
 	start = sweep.ParameterSchema{
 		Name: "start", Type: sweep.StringType, Default: defaultStart,
-		Neutral: defaultStart, NeutralWhen: sweep.Match{"model": {"lstm", "gru"}},
-		Enum: []any{defaultStart, "near-identity", "identity", "orthogonal", "keras"},
+		Neutral: defaultStart, NeutralWhen: sweep.Match{"model": {"lstm", "gru", "vprnn", "sgornn"}},
+		Enum: []any{defaultStart, "near-identity", "identity", "orthogonal", "keras", byUniformAngles},
 		Doc: "start of the transition matrix: random, as each system does; near-identity of reflectors; identity or " +
 			"orthogonal of a dense one, of each gate's in lstm and gru; keras is orthogonal, too, of all gates' " +
-			"matrices beside each other",
+			"matrices beside each other; uniform draws the angles of vprnn and sgornn from U(-0.05, 0.05), as the " +
+			"code of their authors, random from N(0, 0.05²)",
 	}
 	recurrentScale = sweep.ParameterSchema{
 		Name: "recurrent_scale", Type: sweep.NumberType, Default: int64(1), Neutral: int64(1), Minimum: new(0.0),
@@ -39,6 +40,9 @@ var (
 
 // defaultStart is the start that every system knows, whatever it means there.
 const defaultStart = "random"
+
+// byUniformAngles is the start of rotations by angles of one distribution.
+const byUniformAngles = "uniform"
 
 // phi returns the activation and its slope.
 func (o *Options) phi() (kernel.Activation, float64) {

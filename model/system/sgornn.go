@@ -7,17 +7,21 @@ import (
 )
 
 var sgornn = System{
-	Name:       "sgornn",
-	Doc:        "fastrnn with an orthogonal U, and β at most 1 - 2α and at least 0",
-	Source:     "SGORNN paper, eq. 1 to 3",
-	Parameters: []*sweep.ParameterSchema{&orthogonalMap, &leftReflectors, &activation, &slope, &alphaStart, &betaStart},
-	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
+	Name:   "sgornn",
+	Doc:    "fastrnn with an orthogonal U, and β at most 1 - 2α and at least 0",
+	Source: "SGORNN paper, eq. 1 to 3",
+	Parameters: []*sweep.ParameterSchema{&orthogonalMap, &leftReflectors, &activation, &slope, &start, &alphaStart,
+		&betaStart},
+	Defaults: map[string]any{"activation": "relu", "initial_state": "zero"},
+	Starts:   []string{byUniformAngles},
 	check: func(o *Options) error {
-		if o.Number(alphaStart.Name) >= 0 {
-			return o.Refuse(alphaStart.Name,
-				"starts α at ½ or above, where no β is left in (0, 1 - 2α]: want a number below 0")
+		if err := checkBound(o); err != nil {
+			return err
 		}
 		kind := o.Text(orthogonalMap.Name)
+		if kind != byRotations && o.Text(start.Name) == byUniformAngles {
+			return o.Refuse(start.Name, "is of the angles of rotations, where map is %s: want %s", kind, defaultStart)
+		}
 		if kind == byReflectors {
 			return checkReflectors(o, &leftReflectors)
 		}
@@ -45,13 +49,14 @@ var sgornn = System{
 }
 
 var orthogonalMap = sweep.ParameterSchema{
-	Name: "map", Type: sweep.StringType, Default: "rotations", Enum: []any{"rotations", byReflectors, byExponential},
+	Name: "map", Type: sweep.StringType, Default: byRotations, Enum: []any{byRotations, byReflectors, byExponential},
 	Doc: "what makes U orthogonal: rotations with fixed permutations, as vprnn's; householder, m1 reflectors; exp, " +
 		"the exponential of a skew matrix",
 }
 
-// The maps besides rotations.
+// The maps.
 const (
+	byRotations   = "rotations"
 	byReflectors  = "householder"
 	byExponential = "exp"
 )

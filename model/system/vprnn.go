@@ -10,8 +10,9 @@ var vprnn = System{
 	Name:       "vprnn",
 	Doc:        "simple recurrent network whose W is 2⌈log2 n⌉ rotations of pairs with fixed permutations between them",
 	Source:     "Taylor-Melanson et al. 2021; SGORNN paper, eq. 2",
-	Parameters: []*sweep.ParameterSchema{&activation, &slope},
+	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start},
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
+	Starts:     []string{byUniformAngles},
 	check:      checkEven,
 	layers:     func(o *Options) []layer.Spec { return elman(o, weight.RotationsSpec{Seed: o.Seed}) },
 }

@@ -59,7 +59,7 @@ type Matrix[F kernel.Float] interface {
 type Start string
 
 // The starts. Dense knows the first three, Factorized the second and third, FullUnitary the
-// third, Householder and SVD the others.
+// third, Householder and SVD the next two, Rotations StartRandom and StartUniform.
 const (
 	// StartGaussian draws each entry from N(0, 1/cols).
 	StartGaussian Start = "gaussian"
@@ -79,6 +79,8 @@ const (
 	// StartKeras is that of Keras' recurrent layers: the rows of all gates' matrices beside each other, [n × kn],
 	// are orthonormal; without gates it is StartOrthogonal.
 	StartKeras Start = "keras"
+	// StartUniform draws the angles of rotations from U(-.05, .05), as the code of the SGORNN paper does.
+	StartUniform Start = "uniform"
 )
 
 // A StartError reports a start that a matrix does not know.

@@ -630,6 +630,7 @@ func TestStarts(t *testing.T) {
 		{householder[float32](9, 9, 4), StartRandom, false},
 		{householder[float32](9, 9, 4), StartNearIdentity, true},
 		{householder[float32](9, 9, 5), StartNearIdentity, false},
+		{rotations[float32](8), StartUniform, false},
 		{factorized[float32](9, 9, false, 0), StartOrthogonal, false},
 		{factorized[float32](9, 9, true, 0), StartIdentity, true},
 		{spectral[float32](9, 9, 4, 4, .1), StartRandom, false},
@@ -656,6 +657,17 @@ func TestStarts(t *testing.T) {
 			}
 		})
 	}
+	t.Run("uniform angles", func(t *testing.T) {
+		_, arena := rotations[float64](64).make(t, kernel.Float64(), StartUniform, 2)
+		angles := arena.Values()
+		largest, sum := 0., 0.
+		for _, angle := range angles {
+			largest, sum = max(largest, math.Abs(angle)), sum+angle*angle
+		}
+		if variance := sum / float64(len(angles)); largest > .05 || math.Abs(variance/(.05*.05/3)-1) > .1 {
+			t.Errorf("angles up to %v with the variance %v", largest, variance)
+		}
+	})
 	for _, shape := range [][2]int{{4, 9}, {9, 4}} {
 		matrix, _ := dense[float32](shape[0], shape[1]).make(t, set, StartOrthogonal, 2)
 		checkOrthogonal(t, value(matrix), 1e-6)

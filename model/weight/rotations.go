@@ -74,13 +74,20 @@ func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, pe
 // Shape returns n twice.
 func (r *Rotations[F]) Shape() (rows, cols int) { return r.product.Rows, r.product.Cols }
 
-// smallAngle is the standard deviation of angles at the start.
+// smallAngle is the standard deviation of angles at the start, or of StartUniform the largest one.
 const smallAngle = 0.05
 
-// Init draws the angles from N(0, .05²).
+// Init draws the angles from N(0, .05²) or, with [StartUniform], from U(-.05, .05).
 func (r *Rotations[F]) Init(ctx context.Context, start Start, source *random.Source) error {
-	if _, err := startOf(start, []Start{StartRandom}); err != nil {
+	start, err := startOf(start, []Start{StartRandom, StartUniform})
+	if err != nil {
 		return err
+	}
+	if start == StartUniform {
+		for i := range r.theta.Value {
+			r.theta.Value[i] = F(smallAngle * (2*source.Uniform() - 1))
+		}
+		return nil
 	}
 	random.Gaussian(r.theta.Value, smallAngle, source)
 	return nil
