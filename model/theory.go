@@ -29,12 +29,17 @@ type Theory struct {
 	Radius      float64 // r if the singular values of W are kept within 1 ± r, else NaN
 	MaxLoss     float64 // of Gated, the largest loss that its states allow
 	Start       float64 // ‖h(0)‖, which the bounds have at 0
+	Jacobian    float64 // ‖∂h(T)/∂h(0)‖ along the first row of the first minibatch, NaN of FeedForward
 
 	// Of the rows that the weights were trained on, and of the test rows: the output of the row's
 	// class less the largest other one, where one output z stands for the outputs 0 and z, and the
 	// mean loss.
 	Train, Test         []float64
 	TrainLoss, TestLoss float64
+
+	// Of Gated, the largest entries of ∂L/∂Θ, 0 unless U is made of rotations, and of ∂L/∂W, b included, over the
+	// minibatches of training.
+	ThetaGradient, InputGradient float64
 }
 
 // Theory measures the network of a [WeightsArtifact] on its data. It is [ErrNoBound] unless the task is a
@@ -56,7 +61,7 @@ func (t *Trainer) Theory(ctx context.Context, artifact []byte, dataDir string) (
 		return nil, fmt.Errorf("%w: its task has no class for a whole sequence, or its loss is %s", ErrNoBound,
 			shape.Loss)
 	}
-	theory := &Theory{Radius: math.NaN()}
+	theory := &Theory{Radius: math.NaN(), Jacobian: math.NaN()}
 	largest, err := theory.measure(ctx, net, work, s)
 	if err != nil {
 		return nil, err
@@ -75,6 +80,9 @@ func (y *Theory) measure(ctx context.Context, net *network.Network[float32], wor
 		for all := len(*margins) + work.Count(part); err == nil && len(*margins) < all && stream.Next(batch); {
 			if err = ctx.Err(); err != nil {
 				break
+			}
+			if part == task.Train {
+				y.differentiate(net, batch, len(*margins) == 0)
 			}
 			for row := range batch.X.Rows {
 				largest = max(largest, net.SumSquares(batch.X.Row(row)))
@@ -100,6 +108,31 @@ func (y *Theory) measure(ctx context.Context, net *network.Network[float32], wor
 	err = rows(task.Test, evaluationBatch, &y.Test, &y.TestLoss)
 	y.TrainLoss, y.TestLoss = y.TrainLoss/float64(len(y.Train)), y.TestLoss/float64(len(y.Test))
 	return largest, err
+}
+
+// differentiate measures the gradients of a minibatch of training, and of the first one the Jacobian.
+func (y *Theory) differentiate(net *network.Network[float32], batch *task.Batch[float32], first bool) {
+	if first && net.Recurs() {
+		y.Jacobian = norms(dense(net.Jacobian(batch))).Spectral
+	}
+	if _, _, gated := net.Gates(); !gated {
+		return
+	}
+	net.Differentiate(batch, 0)
+	net.Changed() // a pass back may use the weights up
+	for _, v := range net.Arena.Views() {
+		largest := &y.InputGradient
+		switch v.Name {
+		case "theta":
+			largest = &y.ThetaGradient
+		case "M", "b":
+		default:
+			continue
+		}
+		for _, g := range v.Gradient {
+			*largest = max(*largest, math.Abs(float64(g)))
+		}
+	}
 }
 
 // marginOf is the output of a class less the largest other one.
@@ -177,8 +210,13 @@ func formed(w weight.Matrix[float32]) *mat.Dense {
 	rows, cols := w.Shape()
 	single := kernel.NewMatrix[float32](rows, cols)
 	w.Value(single)
-	m := mat.NewDense(rows, cols, nil)
-	for i := range rows {
+	return dense(single)
+}
+
+// dense is a matrix in double precision.
+func dense(single kernel.Matrix[float32]) *mat.Dense {
+	m := mat.NewDense(single.Rows, single.Cols, nil)
+	for i := range single.Rows {
 		for j, x := range single.Row(i) {
 			m.Set(i, j, float64(x))
 		}

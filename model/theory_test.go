@@ -11,6 +11,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"sweep/model/analysis"
+	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/system"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
@@ -82,6 +86,13 @@ func TestTheory(t *testing.T) {
 		if len(y.Train) != rows || y.TrainLoss <= 0 || y.Start > 0 != trained[c.point["model"].(string)] {
 			t.Errorf("%v: %d training rows of %d, loss %v, ‖h(0)‖ %v", c.point, len(y.Train), rows, y.TrainLoss, y.Start)
 		}
+		allowed := 1. // of the gated network with equation 3: no step's Jacobian is larger
+		if y.Recurrent != nil {
+			allowed = math.Pow(1+c.spectral, float64(y.Recurrent.Steps)) + 1e-5
+		}
+		if !(y.Jacobian > 0) != (y.FeedForward != nil) || y.Jacobian > allowed {
+			t.Errorf("%v: ‖∂h(T)/∂h(0)‖ = %v, at most %v", c.point, y.Jacobian, allowed)
+		}
 		switch {
 		case y.Recurrent != nil:
 			if w := y.Recurrent.W; math.Abs(w.Spectral-1) > c.spectral+1e-5 || !math.IsNaN(c.spectral) &&
@@ -95,6 +106,12 @@ func TestTheory(t *testing.T) {
 			if math.Abs(y.Gated.U.Spectral-1) > c.spectral+1e-5 || y.Gated.Steps != 128 ||
 				y.MaxLoss < y.TestLoss {
 				t.Errorf("%v: %+v, largest loss %v", c.point, y.Gated, y.MaxLoss)
+			}
+			theta, weights := y.Gated.Gradients(16)
+			if y.ThetaGradient > 0 != (c.point["model"] == "sgornn") || y.ThetaGradient > theta ||
+				!(y.InputGradient > 0) || y.InputGradient > weights {
+				t.Errorf("%v: gradients %v of at most %v and %v of at most %v", c.point, y.ThetaGradient, theta,
+					y.InputGradient, weights)
 			}
 		default:
 			if len(y.FeedForward.Layers) != int(c.point["layers"].(int64))+1 || y.FeedForward.Width != 17 {
@@ -117,6 +134,68 @@ func TestTheory(t *testing.T) {
 	}
 	if _, err := newTrainer(t).Theory(context.Background(), bytes.Repeat([]byte{1}, 100), ""); err == nil {
 		t.Error("an artifact that is none has bounds")
+	}
+}
+
+// TestNetworkJacobian: without φ the Jacobian is W^T, whatever the slices; with the gates of an LSTM its rows give the
+// gradient at (h(0), c(0)) of any weighted sum of (h(T), c(T)), which central differences give, too.
+func TestNetworkJacobian(t *testing.T) {
+	c := newCandidate(t, system.Find("rnn"), "trained")
+	c.settings.parameters["activation"] = "linear"
+	n := assemble(t, c, kernel.Float64(), 2, math.MaxInt64)
+	w := kernel.NewMatrix[float64](n.Matrices[0].Shape())
+	n.Matrices[0].Value(w)
+	one := mat.NewDense(w.Rows, w.Cols, nil)
+	for i := range w.Rows {
+		one.SetRow(i, w.Row(i))
+	}
+	var want mat.Dense
+	want.Pow(one, c.steps)
+	j := n.Jacobian(minibatch(c, n))
+	for i := range j.Rows {
+		for k, x := range j.Row(i) {
+			if math.Abs(x-want.At(i, k)) > 1e-12 {
+				t.Fatalf("∂h_%d(T)/∂h_%d(0) is %v, want %v", i, k, x, want.At(i, k))
+			}
+		}
+	}
+
+	c = newCandidate(t, system.Find("lstm"), "trained")
+	n = assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
+	b := minibatch(c, n)
+	j = n.Jacobian(b)
+	pass := n.Stack.NewPass(n.Limits(1, math.MaxInt64))
+	x := kernel.NewMatrix[float64](b.Steps, b.X.Cols)
+	_, rows := task.Cut(b.Size, n.Rows())
+	for i := range x.Rows {
+		copy(x.Row(i), b.X.Row(i*rows))
+	}
+	last := func() (all []float64) {
+		n.Changed()
+		n.Form()
+		_, to := pass.Forward(layer.Input[float64]{Steps: b.Steps, Batch: 1, X: x, Still: true}, nil, false)
+		for _, m := range to {
+			all = append(all, m.Row(0)...)
+		}
+		return all
+	}
+	const step = 1e-6
+	column := 0
+	for _, name := range []string{"h0", "c0"} {
+		for i := range n.Arena.View(name).Value {
+			at := &n.Arena.View(name).Value[i]
+			*at += step
+			above := last()
+			*at -= 2 * step
+			below := last()
+			*at += step
+			for k := range above {
+				if got, want := j.Row(k)[column], (above[k]-below[k])/(2*step); math.Abs(got-want) > 1e-7 {
+					t.Fatalf("the state's %d by %s %d is %v, by differences %v", k, name, i, got, want)
+				}
+			}
+			column++
+		}
 	}
 }
 

@@ -107,6 +107,7 @@ func printBounds(cmd *cobra.Command, s *settings, t target, record *sweep.SweepR
 		if note != "" {
 			notes = append(notes, note)
 		}
+		notes = append(notes, gradientsOf(r, theory)...)
 	}
 	if len(bounds) == 0 && len(notes) == 0 {
 		return fmt.Errorf("%w: of %d trials %d have no weights, which \"artifacts: [weights]\" keeps, and %d no bound",
@@ -126,6 +127,27 @@ func theoryOf(ctx context.Context, t target, trainer *model.Trainer, id sweep.Tr
 		return nil, err
 	}
 	return trainer.Theory(ctx, weights.Bytes(), data)
+}
+
+// gradientsOf are notes about the gradients of a trial's network and what the theorems allow.
+func gradientsOf(r *sweep.TrialRecord, y *model.Theory) (notes []string) {
+	name, _ := r.Parameters["model"].(string)
+	if y.Recurrent != nil {
+		note := fmt.Sprintf("Trial %d, %s: ‖∂h(T)/∂h(0)‖ = %.3g along one training sequence of %d steps", r.Index,
+			paper.ModelName(name), y.Jacobian, y.Recurrent.Steps)
+		if !math.IsNaN(y.Radius) {
+			note += fmt.Sprintf(", where (1 + r)^T allows %.3g", math.Pow(1+y.Radius, float64(y.Recurrent.Steps)))
+		}
+		notes = append(notes, note+".")
+	}
+	units, _ := sweep.Number(r.Parameters["hidden"])
+	if activation := r.Parameters["activation"]; y.Gated != nil && y.ThetaGradient > 0 && activation == "relu" {
+		theta, weights := y.Gated.Gradients(int(units))
+		notes = append(notes, fmt.Sprintf("Trial %d, %s: the largest entry of ∂L/∂Θ is %.3g, of which theorem 2 of the "+
+			"SGORNN paper allows %.3g, and that of ∂L/∂W %.3g of %.3g; ‖∂h(T)/∂h(0)‖ = %.3g.", r.Index,
+			paper.ModelName(name), y.ThetaGradient, theta, y.InputGradient, weights, y.Jacobian))
+	}
+	return notes
 }
 
 // boundsOf is what the theorems say of a trial, and a note about FastRNN's condition.

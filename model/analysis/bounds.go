@@ -110,6 +110,14 @@ func (g *Gated) Gap(most, delta float64, rows int) float64 {
 	return g.Term(rows) + 3*most*math.Sqrt(math.Log(2/delta)/float64(rows))
 }
 
+// Gradients is theorem 2 with corollary 1, for ReLU and the rotations of VPRNN: the largest entries that ∂L/∂Θ and
+// ∂L/∂W may have, of a loss that changes by no more than the output, and so many units.
+func (g *Gated) Gradients(units int) (theta, weights float64) {
+	h, steps := float64(units), g.Alpha*float64(g.Steps)
+	return g.Constant() * 4 * math.Pow(h, 1.5) * math.Log2(h) * steps * steps,
+		g.Input * g.Output * steps * math.Sqrt(h)
+}
+
 // MaxAlpha is the largest α that equation 4 of the paper, FastRNN's condition, allows, with 𝒟 = 1 for an
 // activation of slope 1.
 func (g *Gated) MaxAlpha() float64 {
