@@ -318,3 +318,34 @@ func TestWatch(t *testing.T) {
 		}
 	})
 }
+
+// TestAssumption1 is assumption 1(b) of Zhang, Lei, Dhillon (2018), |φ(x)| ≤ |x| and |φ(x) - φ(y)| ≤ |x - y|, of which
+// theorem 5 makes use: it holds for each activation that there is. The paper says it of the sigmoid as well, which has
+// the second, but not the first: φ(0) = ½.
+func TestAssumption1(t *testing.T) {
+	set := kernel.Float64()
+	x := kernel.NewMatrix[float64](1, 401)
+	for i := range x.Data {
+		x.Data[i] = float64(i-200) / 20
+	}
+	check := func(name string, of kernel.Matrix[float64], bounded bool) {
+		first, second := true, true
+		for i, y := range of.Data {
+			first = first && math.Abs(y) <= math.Abs(x.Data[i])+1e-15
+			if i > 0 {
+				second = second && math.Abs(y-of.Data[i-1]) <= x.Data[i]-x.Data[i-1]+1e-15
+			}
+		}
+		if first != bounded || !second {
+			t.Errorf("%s: |φ(x)| ≤ |x|: %v, want %v; |φ(x) - φ(y)| ≤ |x - y|: %v", name, first, bounded, second)
+		}
+	}
+	for activation := kernel.Linear; activation <= kernel.Tanh; activation++ {
+		of := kernel.NewMatrix[float64](1, x.Cols)
+		set.MultiplyActivate(of, kernel.Sum[float64]{H: x}, activation, .2)
+		check(activation.String(), of, true)
+	}
+	of := kernel.NewMatrix[float64](1, x.Cols)
+	set.Sigmoid(of.Data, x.Data)
+	check("sigmoid", of, false)
+}
