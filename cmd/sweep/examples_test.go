@@ -145,5 +145,6 @@ func TestTrainerExample(t *testing.T) {
 		line{args: []string{"run", file, "--trainer-path", dir}, stderr: []string{"5 completed"}},
 		line{args: []string{"preset", "run", "ucr-table4", "--quick", "--quiet"}, stdout: []string{"Spectral-RNN"}},
 		line{args: []string{"table", "ucr-table4", "ucr-table4-quick", "minirocket", "--format", "csv"},
-			stdout: []string{"generated-cbf,spectral-rnn,", "generated-cbf,MiniRocket,"}})
+			stdout: []string{"generated-cbf, epoch_rule=final\",spectral-rnn,",
+				"generated-cbf, epoch_rule=final\",MiniRocket,"}})
 }

@@ -3,6 +3,7 @@ package paper
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -46,6 +47,25 @@ func Table4(c *report.Collection, by report.Selection) *report.Table {
 	return layUCR(c, by, rows, table4Models...)
 }
 
+// inBlocks has the figures of rows without a label in the rows of their data sets that have one: a model without the
+// parameters of the label is compared in each block.
+func inBlocks(rows []*report.Row) []*report.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r *report.Row) bool {
+		if r.Label != "" {
+			return false
+		}
+		taken := false
+		for _, other := range rows {
+			if other.Label != "" && other.Name == r.Name {
+				maps.Copy(other.Figures, r.Figures)
+				maps.Copy(other.Models, r.Models)
+				taken = true
+			}
+		}
+		return taken
+	})
+}
+
 // labels are the labels of rows.
 func labels(rows []*report.Row) []string {
 	var all []string
@@ -58,6 +78,7 @@ func labels(rows []*report.Row) []string {
 
 // layUCR lays out rows with the models that they have, and others.
 func layUCR(c *report.Collection, by report.Selection, sets []*report.Row, others ...string) *report.Table {
+	sets = inBlocks(sets)
 	sortUCR(sets)
 	more := &report.Row{Models: map[string]bool{}}
 	for _, model := range others {

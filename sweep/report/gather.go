@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -128,8 +127,8 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 		if !r.fits(record) {
 			continue // nothing for the table
 		}
-		if own := choiceOf(record); together && records != nil && !reflect.DeepEqual(own, choiceOf(records[0])) {
-			return nil, nil, &IncomparableError{record.ID, own, choiceOf(records[0])}
+		if together && records != nil && !alike(record, records[0]) {
+			return nil, nil, &IncomparableError{record.ID, choiceOf(record), choiceOf(records[0])}
 		}
 		if records = append(records, record); !together {
 			records = records[len(records)-1:]
@@ -162,6 +161,20 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 	return table, used, nil
 }
 
+// alike reports whether two sweeps compare their trials alike. A parameter of groups that one of the trainers does
+// not have tells none of its trials apart.
+func alike(a, b *sweep.SweepRecord) bool {
+	own, other := choiceOf(a), choiceOf(b)
+	has := func(r *sweep.SweepRecord, name string) bool {
+		d := &r.Grids[0].Submission.Description
+		return d.Open || d.Parameter(name) != nil
+	}
+	unknown := func(name string) bool { return !has(a, name) || !has(b, name) }
+	own.Group = slices.DeleteFunc(slices.Clone(own.Group), unknown)
+	other.Group = slices.DeleteFunc(slices.Clone(other.Group), unknown)
+	return slices.Equal(own.Group, other.Group) && own.By == other.By && own.Goal == other.Goal
+}
+
 // choiceOf is how the trials of a sweep are compared.
 func choiceOf(record *sweep.SweepRecord) sweep.Select {
 	submission := &record.Grids[0].Submission
@@ -176,7 +189,10 @@ func (r *Request) table(ctx context.Context, results sweep.Reader, artifacts Art
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	choice, description := choiceOf(records[0]), &records[0].Grids[0].Submission.Description
+	widest := slices.MaxFunc(records, func(a, b *sweep.SweepRecord) int {
+		return len(choiceOf(a).Group) - len(choiceOf(b).Group)
+	})
+	choice, description := choiceOf(widest), &widest.Grids[0].Submission.Description
 	if r.Layout != nil {
 		return r.Layout.Table(ctx, f, choice, description)
 	}
