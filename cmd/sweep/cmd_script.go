@@ -146,6 +146,8 @@ func newExec(s *settings) *cobra.Command {
 		Long: `The program imports a replacement for the package wandb. wandb.sweep stores the sweep
 in the local database, and wandb.agent runs its trials on this machine. No account and
 no network are needed. Other commands know the sweep by the id that wandb.sweep returns.
+The command wandb (wandb sweep FILE, wandb agent ID), also when a program starts it, and
+"python -m wandb" do the same.
 
 --method and --count override the sweep's method and the count of wandb.agent. Flags
 stand before COMMAND.
@@ -183,12 +185,16 @@ func (s *settings) exec(cmd *cobra.Command, args []string, options *planOptions)
 	if err := script.WriteStandIn(folder); err != nil {
 		return err
 	}
+	if args[0] == "wandb" { // whatever of this name is installed
+		args = append([]string{filepath.Join(folder, script.CommandFolder, "wandb")}, args[1:]...)
+	}
 	path := folder
 	if before := os.Getenv("PYTHONPATH"); before != "" {
 		path += string(os.PathListSeparator) + before
 	}
 	program := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
-	program.Env = append(os.Environ(), "PYTHONPATH="+path, "SWEEP_PROGRAM="+self, "SWEEP_HOME="+home)
+	program.Env = append(os.Environ(), "PYTHONPATH="+path, "SWEEP_PROGRAM="+self, "SWEEP_HOME="+home,
+		"PATH="+filepath.Join(folder, script.CommandFolder)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	if s.store != "" {
 		program.Env = append(program.Env, "SWEEP_STORE="+s.store)
 	}

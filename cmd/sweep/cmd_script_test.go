@@ -426,6 +426,68 @@ except wandb.Error as e: print(e)
 	}
 }
 
+// Several agents of one sweep, in processes and threads, and the command wandb, share its points.
+func TestAgentsOfWandb(t *testing.T) {
+	fullOnly(t)
+	pythonFirst(t)
+	home := t.TempDir()
+	dir := folder(t, map[string]string{
+		"processes.py": `
+import multiprocessing, wandb
+def train():
+    with wandb.init() as run: wandb.log({"loss": run.config.x})
+if __name__ == "__main__":
+    id = wandb.sweep({"method": "grid", "metric": {"name": "loss", "goal": "minimize"}, "parameters": {"x": {"values": [1, 2, 3, 4]}}})
+    multiprocessing.set_start_method("spawn")
+    agents = [multiprocessing.Process(target=wandb.agent, kwargs={"sweep_id": id, "function": train, "count": 4 / 2}) for _ in range(2)]
+    for a in agents: a.start()
+    for a in agents: a.join()
+    assert [a.exitcode for a in agents] == [0, 0], agents
+`,
+		"threads.py": `
+import threading, wandb
+ran = []
+def train():
+    with wandb.init() as run: ran.append(run.config.x)
+id = wandb.sweep({"method": "grid", "parameters": {"x": {"values": [5, 6]}}})
+agents = [threading.Thread(target=wandb.agent, args=(id,), kwargs={"function": train, "count": 1}) for _ in range(2)]
+for a in agents: a.start()
+for a in agents: a.join()
+assert sorted(ran) == [5, 6], ran
+`,
+		"launch.py": `
+import subprocess, sys, wandb
+id = wandb.sweep({"program": "train.py", "parameters": {"x": {"values": [7, 8]}}})
+subprocess.run(["wandb", "agent", "--count", "1", f"{wandb.Api().default_entity}/test/{id}"], check=True)
+subprocess.run([sys.executable, "-m", "wandb", "agent", id], check=True)
+`,
+		"train.py":   "import wandb\nwandb.init(); wandb.log({'loss': wandb.config.x})\n",
+		"sweep.yaml": "program: train.py\nparameters:\n  x: {values: [9, 10]}  # a comment, which JSON has not\n",
+	})
+	line := func(want string, args ...string) (stdout string) {
+		stdout, stderr, code := output(t, home, append([]string{"exec"}, args...)...)
+		if code != 0 || strings.Contains(stderr, "Traceback") || !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%q: exit code %d: %s%s", args, code, stdout, stderr)
+		}
+		return stdout
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	line("2 completed", "python", in("processes.py"))
+	line("1 completed", "python", in("threads.py"))
+	line("2 completed", "sh", "-c", "cd "+dir+" && exec python launch.py")
+	_, id, _ := strings.Cut(line("Run sweep agent with: wandb agent", "wandb", "sweep", "--project", "p", in("sweep.yaml")), "ID: ")
+	id, _, _ = strings.Cut(id, "\n")
+	line("2 completed", "sh", "-c", "cd "+dir+" && exec wandb agent e/p/"+id)
+	if _, stderr, code := output(t, home, "exec", "wandb", "sweep", in("none.yaml")); code != 1 || !strings.Contains(stderr, "there is no file") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	stdout, _, _ := output(t, home, "sql", "SELECT group_concat(DISTINCT x) AS x FROM (SELECT parameters->>'x' AS x FROM results "+
+		"WHERE state = 'completed' ORDER BY CAST(parameters->>'x' AS integer))")
+	if !strings.Contains(stdout, "1,2,3,4,5,6,7,8,9,10") {
+		t.Errorf("points %s", stdout)
+	}
+}
+
 // On a cluster programs run where a worker sees them as they were submitted.
 func TestProgramsOnACluster(t *testing.T) {
 	fullOnly(t)

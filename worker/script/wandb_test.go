@@ -2,10 +2,12 @@ package script
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +89,64 @@ assert (c.lr, c.epochs, c.kernel, c.flag, c.sizes) == (0.1, 5, "rbf", True, [1, 
 }
 
 // 4. config is a mapping without extra keys.
+// Values of config-defaults.yaml and of WANDB_CONFIG_PATHS are below those of init, which are below the sweep's.
+func TestConfigFiles(t *testing.T) {
+	r := newPython(t, `
+import os, wandb
+os.environ["WANDB_CONFIG_PATHS"] = "more.yaml"
+c = wandb.init(config={"width": 3}).config
+wandb.log({"lr": c.lr, "width": c.width, "depth": c.depth, "batch": c.batch})
+`)
+	r.write("config-defaults.yaml", "wandb_version: 1\nlr: {desc: null, value: 9}\nwidth:\n  value: 8\ndepth:\n  value: 7\nbatch:\n  value: 6\n")
+	r.write("more.yaml", "batch:\n  value: 5\n")
+	got := r.complete(sweep.Parameters{"lr": int64(2)}).Summary
+	if want := map[string]float64{"lr": 2, "width": 3, "depth": 7, "batch": 5}; !maps.Equal(got, want) {
+		t.Errorf("summary %v, expected %v", got, want)
+	}
+}
+
+// What Stable-Baselines3 and others write for TensorBoard is logged, and their callback keeps the model. The packages are
+// stand-ins with the same signatures.
+func TestTensorBoard(t *testing.T) {
+	r := newPython(t, `
+import wandb
+wandb.init(sync_tensorboard=True)
+from torch.utils.tensorboard import SummaryWriter
+w = SummaryWriter("runs")
+w.add_scalar("rollout/reward", 1.5, 10)
+w.add_scalar("rollout/reward", 2.5, global_step=20)
+w.add_scalars("loss", {"a": 0.25, "b": 4}, 20)
+assert w.written == 3
+from wandb.integration.sb3 import WandbCallback
+class Model:
+    def __init__(self): self.gamma, self.policy = 0.5, object()
+    def save(self, path): open(path, "w").write("model")
+c = WandbCallback(model_save_path="models", model_save_freq=2, verbose=1)
+c.model = Model()
+c._init_callback()
+c.n_calls = 2
+assert c._on_step() and open("models/model.zip").read() == "model"
+c._on_training_end()
+assert wandb.config.algo == "Model" and wandb.config.gamma == 0.5 and "policy" not in wandb.config
+`)
+	r.write("torch/utils/tensorboard/__init__.py", "from .writer import SummaryWriter\n")
+	r.write("torch/utils/tensorboard/writer.py", `
+class SummaryWriter:
+    def __init__(self, log_dir): self.written = 0
+    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None): self.written += 1
+    def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None): self.written += 1
+`)
+	got := r.complete(nil)
+	if want := map[string]float64{"rollout/reward": 2.5, "loss/a": 0.25, "loss/b": 4}; !maps.Equal(got.Summary, want) {
+		t.Errorf("summary %v, expected %v", got.Summary, want)
+	}
+	for _, c := range got.Curves {
+		if c.Metric == "rollout/reward" && !slices.Equal(c.Steps, []int64{10, 20}) {
+			t.Errorf("steps %v", c.Steps)
+		}
+	}
+}
+
 func TestConfigIsAMapping(t *testing.T) {
 	r := newPython(t, `
 import copy, json, pickle, wandb

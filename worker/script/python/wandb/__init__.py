@@ -47,7 +47,7 @@ class Settings:
 def init(
     job_type=None, dir=None, config=None, project=None, entity=None, reinit=None, tags=None,
     group=None, name=None, notes=None, mode=None, id=None, config_exclude_keys=None,
-    config_include_keys=None, settings=None, **ignored,
+    config_include_keys=None, settings=None, sync_tensorboard=None, **ignored,
 ):
     """Begins a run. The one of a trial has the sweep's values in its config."""
     global run
@@ -65,6 +65,10 @@ def init(
         settings=settings,
     )
     _show(new)
+    if sync_tensorboard or getattr(settings, "sync_tensorboard", None):
+        from ._tensorboard import patch
+
+        patch()
     return new
 
 
@@ -174,7 +178,8 @@ class Api:
     """Results are not on a server: every question says so."""
 
     def __init__(self, *arguments, **options):
-        pass
+        # Scripts write it before the name of a project or sweep.
+        self.default_entity = _os.environ.get("WANDB_ENTITY") or "local"
 
     def __getattr__(self, name):
         if name.startswith("__"):

@@ -37,9 +37,17 @@ def _off(mode):
 
 def _new_run(config=None, exclude=None, include=None, mode=None, **about):
     run = Run(mode, about)
+    for defaults in _config_files():
+        run.config._merge(defaults)
     run.config._merge(config, exclude, include)
     run._keep_config()
     return run
+
+
+def _config_files():
+    """Files whose values init(config=) and the sweep override: that of the directory, and those of WANDB_CONFIG_PATHS."""
+    named = os.environ.get("WANDB_CONFIG_PATHS", "")
+    return [p for p in ["config-defaults.yaml"] if os.path.isfile(p)] + [p for p in named.split(",") if p]
 
 
 class Summary(collections.abc.MutableMapping):

@@ -2,6 +2,7 @@
 program sweep run it, on this machine and with its local database."""
 
 import _thread
+import contextlib
 import json
 import os
 import shutil
@@ -18,6 +19,8 @@ from .errors import Error, UsageError
 
 # What the program was called with, before it changes that.
 _arguments = list(sys.argv[1:])
+# Held by the thread whose agent runs trials.
+_agents = threading.Lock()
 
 
 def _in_trial():
@@ -67,11 +70,34 @@ def sweep(sweep, entity=None, project=None, prior_runs=None, settings=None, **ig
         definition.setdefault("project", project)
     if entity:
         definition.setdefault("entity", entity)
+    return keep(definition=definition)
+
+
+def keep(**record):
+    """Keeps a sweep for agents: its definition, or the file that has it."""
     sweep_id = uuid.uuid4().hex[:8]
-    _write(_path(sweep_id), {"definition": definition, "taken": 0})
+    _write(_path(sweep_id), dict(record, taken=0))
     print("Create sweep with ID: %s" % sweep_id)
     print("Results, once wandb.agent runs it: sweep trials %s" % sweep_id)
     return sweep_id
+
+
+def _definition(record):
+    """The keys of a sweep's file."""
+    if "definition" in record:
+        return dict(record["definition"])
+    with open(record["file"], encoding="utf-8") as f:
+        text = f.read()
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        import yaml
+    except ImportError:
+        raise UsageError("%s: wandb.agent needs the package yaml for a function of a sweep that a file defines; or "
+                         "pass the mapping to wandb.sweep" % record["file"]) from None
+    return yaml.safe_load(text)
 
 
 def _plain(value):
@@ -103,14 +129,39 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None, **igno
     for name in ignored:
         _events.once("wandb.agent: %s= has no effect here" % name)
     path = _path(sweep_id)
+    if not os.path.exists(path):
+        raise UsageError("there is no sweep %s here: wandb.sweep makes one" % (sweep_id,))
+    with _only_agent():
+        _run_sweep(path, function, count)
+
+
+@contextlib.contextmanager
+def _only_agent():
+    """Waits for agents of other threads and processes: one at a time runs trials with the local database."""
+    import fcntl
+
+    waits = "wandb.agent: another agent runs trials on this machine; this one follows it"
+    if not _agents.acquire(blocking=False):
+        _events.say(waits)
+        _agents.acquire()
     try:
-        with open(path, encoding="utf-8") as f:
-            record = json.load(f)
-    except OSError:
-        raise UsageError("there is no sweep %s here: wandb.sweep makes one" % (sweep_id,)) from None
-    definition = dict(record["definition"])
+        # A lock that forked children of the trials do not inherit.
+        with open(os.path.join(_home(), "agent.lock"), "w") as lock:
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                _events.say(waits)
+                fcntl.lockf(lock, fcntl.LOCK_EX)
+            yield
+    finally:
+        _agents.release()
+
+
+def _run_sweep(path, function, count):
+    """Runs the sweep's trials. The caller is the only agent."""
+    with open(path, encoding="utf-8") as f:
+        record = json.load(f)
     number = os.path.basename(path)[: -len(".json")]
-    definition.setdefault("name", "python-" + number)
     given = os.environ.get("SWEEP_AGENT_COUNT")
     if given:
         if count is not None and int(count) != int(given):
@@ -118,6 +169,10 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None, **igno
         count = given
     if os.environ.get("SWEEP_AGENT_RAN"):
         open(os.environ["SWEEP_AGENT_RAN"], "w").close()
+    definition = {}
+    if function is not None or "file" not in record:
+        definition = _definition(record)
+        definition.setdefault("name", "python-" + number)
     if function is not None:
         if definition.get("directory") == "own":
             raise UsageError("directory: own needs the program of the sweep: wandb.agent without function=. A function "
@@ -133,8 +188,11 @@ def agent(sweep_id, function=None, entity=None, project=None, count=None, **igno
     folder = tempfile.mkdtemp(prefix="wandb-agent-")
     try:
         file = os.path.join(folder, "sweep.json")
-        with open(file, "w", encoding="utf-8") as f:
-            json.dump(definition, f)
+        if definition:
+            with open(file, "w", encoding="utf-8") as f:
+                json.dump(definition, f)
+        else:
+            file = record["file"]
         command = [_program(), "run", file, "--slots", "1"]
         if os.environ.get("SWEEP_AGENT_METHOD"):
             command += ["--method", os.environ["SWEEP_AGENT_METHOD"]]
