@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,8 +21,9 @@ import (
 //
 // It is a safetensors file of single precision. Its metadata, as those of the other
 // artifact, are the parameters as canonical JSON, the epoch, and what the bits depend
-// on besides: data set digest, result version, kernel level; and for the task queries the
-// characters that have codes of their own, which completion needs.
+// on besides: data set digest, result version, kernel level; for the task queries the
+// characters that have codes of their own, which completion needs; and for a classification
+// its [task.Reading], which prediction needs.
 const WeightsArtifact = "weights"
 
 // ProbabilitiesArtifact is what the kept weights make of the validation and test
@@ -114,6 +116,13 @@ func (t *training) hand(sink sweep.Sink, name string, tensors []safetensors.Tens
 	}}
 	if characters, ok := t.task.(interface{ Alphabet() []rune }); ok {
 		file.Metadata[alphabetKey] = string(characters.Alphabet())
+	}
+	if classified, ok := t.task.(interface{ Reading() *task.Reading }); ok {
+		reading, err := json.Marshal(classified.Reading())
+		if err != nil {
+			return err
+		}
+		file.Metadata[readingKey] = string(reading)
 	}
 	data, err := file.Encode()
 	if err != nil {

@@ -123,6 +123,7 @@ func commandCalls(dir, small string) [][2]string {
 		{"artifacts list small", "artifacts list nothing"},
 		{"", "artifacts get small 0 weights"},
 		{"", "complete small 0 a"},
+		{"", "predict small 0 data.csv"},
 		{"config", "config nothing"},
 		{"ask small", "ask small --from 99"},
 		{"note small text", "note nothing text"},

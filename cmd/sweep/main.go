@@ -166,7 +166,7 @@ Exit codes: those of the command.`,
 	addGroup(root, "train", "Train:", newRun(&s), newPreset(&s), newLonger(&s), newExec(&s))
 	addGroup(root, "ask", "Query results:", newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s),
 		newDiff(&s), newSQL(&s), newExport(&s), newReport(&s), newTrial(&s), newLogs(&s), newArtifacts(&s),
-		newComplete(&s), newUI(&s), newWatch(&s), newMCP(&s), newConfig(&s))
+		newComplete(&s), newPredict(&s), newUI(&s), newWatch(&s), newMCP(&s), newConfig(&s))
 	addGroup(root, "cluster", "Train on a cluster:", append(changeCommands(&s), newSubmit(&s), newExtend(&s),
 		newTell(&s), newAsk(&s), newNote(&s), newTag(&s), newCoordinator(&s), newWorker(&s), newWorkers(&s),
 		newDrain(&s), newMigrate(&s), newNATS(), newToken(&s))...)

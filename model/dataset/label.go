@@ -63,15 +63,20 @@ func classify(different []string) classes {
 
 // of returns the class of a label.
 func (c classes) of(name string) (class int, ok bool) {
-	class, ok = c.index[name]
-	if !ok {
-		// The same number in another spelling, as when the two files are of different forms.
-		if v, whole := wholeNumber(name); whole {
-			class = slices.Index(c.names, strconv.Itoa(v))
-			ok = class >= 0
-		}
+	if class, ok = c.index[name]; !ok {
+		class = ClassOf(c.names, name)
 	}
-	return class, ok
+	return class, class >= 0
+}
+
+// ClassOf returns the place of a label among those of the classes, which may be the same number in another spelling, as
+// when two files are of different forms; -1 where it is none of them.
+func ClassOf(labels []string, label string) int {
+	class := slices.Index(labels, label)
+	if v, whole := wholeNumber(label); class < 0 && whole {
+		class = slices.Index(labels, strconv.Itoa(v))
+	}
+	return class
 }
 
 // apply returns the class of each row of t.

@@ -93,6 +93,7 @@ func LoadMNIST(dir string, options MNISTOptions) (*Set, error) {
 		for _, p := range []*Part{&s.Train, &s.Test} {
 			permute(p.Bytes, order)
 		}
+		s.Permutation = order
 	}
 	s.seal()
 	return s, nil

@@ -85,7 +85,7 @@ func findOwn(dir, part string) (string, error) {
 // join makes the parts of the files: of training, of validation where there is one, and of test.
 func (s *Set) join(files []*Series) error {
 	train := files[0]
-	s.Channels = train.Width
+	s.Channels, s.ChannelNames = train.Width, train.Channels
 	var different []string
 	count := 0
 	for i, f := range files {

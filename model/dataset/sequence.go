@@ -56,7 +56,7 @@ func Arrange(part *Part, order Order, steps, inputSize int) (*Sequences, error) 
 	}
 	s := &Sequences{N: part.N, Steps: steps, InputSize: inputSize, values: part.Values, bytes: part.Bytes,
 		levels: cmp.Or(part.Levels, &unitInterval)}
-	if part.Lengths != nil && steps > 1 {
+	if part.Lengths != nil && (steps > 1 || len(part.Values) != part.N*inputSize) {
 		return s, s.arrangeUneven(part, order)
 	}
 	// Without series there is no length to compare with.

@@ -30,8 +30,13 @@ type Set struct {
 	InputSize, Depth int
 
 	// Channels is the number of values that were measured at one time: those of a series are time by time, the channels
-	// of each in one order. 0 means 1.
-	Channels int
+	// of each in one order. 0 means 1. ChannelNames are their names, nil where they have none.
+	Channels     int
+	ChannelNames []string
+
+	// Permutation is the fixed one of the values of all series against the files: value i is what was value
+	// Permutation[i]. nil where they are in the files' order.
+	Permutation []int
 
 	// Listed is the number of series, the last ones of Train, that the set's own list holds out for validation; 0
 	// where it has none. Missing is the number of series that its lists name and that are not there.
