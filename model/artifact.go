@@ -19,12 +19,18 @@ import (
 // that the epoch rule selected, which is what was tested. A trial that diverged before
 // it had one has none.
 //
-// It is a safetensors file of single precision. Its metadata, as those of the other
-// artifact, are the parameters as canonical JSON, the epoch, and what the bits depend
+// It is a safetensors file of single precision, in which tensors of integers are permutations that
+// are part of the network and not trained: "turns" of vprnn and sgornn, "order" of urnn. Its metadata,
+// as those of the other artifact, are the parameters as canonical JSON, the epoch, and what the bits depend
 // on besides: data set digest, result version, kernel level; for the task queries the
 // characters that have codes of their own, which completion needs; and for a classification
 // its [task.Reading], which prediction needs.
 const WeightsArtifact = "weights"
+
+// weightsFormat is the version of what an artifact holds. Version 2 added it, the fixed permutations and
+// the reading of classifications, without which weights could be used only with the data set and by the
+// program that had drawn them.
+const weightsFormat = "2"
 
 // ProbabilitiesArtifact is what the kept weights make of the validation and test
 // parts of a classification: a safetensors file with the tensors "validation" and
@@ -68,6 +74,15 @@ func decodeWeights(artifact []byte) (file *safetensors.File, parameters sweep.Pa
 	if file, err = safetensors.Decode(artifact); err != nil {
 		return nil, nil, err
 	}
+	switch format := file.Metadata["format"]; format {
+	case weightsFormat:
+	case "":
+		return nil, nil, fmt.Errorf("%s: stored by an earlier version, without fixed permutations, labels and scales: "+
+			"run the trial again, with --reuse=false", WeightsArtifact)
+	default:
+		return nil, nil, fmt.Errorf("%s: of format %s, and this program reads %s: upgrade it", WeightsArtifact, format,
+			weightsFormat)
+	}
 	if err := parameters.UnmarshalJSON([]byte(file.Metadata["parameters"])); err != nil {
 		return nil, nil, fmt.Errorf("%s: parameters: %w", WeightsArtifact, err)
 	}
@@ -110,7 +125,8 @@ func (t *training) hand(sink sweep.Sink, name string, tensors []safetensors.Tens
 		return err
 	}
 	file := safetensors.File{Tensors: tensors, Metadata: map[string]string{
-		"trainer": Name, "result_version": resultVersion, "kernel_level": t.net.Level().String(),
+		"format": weightsFormat, "trainer": Name, "result_version": resultVersion,
+		"kernel_level":   t.net.Level().String(),
 		"epoch":          strconv.Itoa(t.best.Epoch),
 		"dataset_digest": t.task.Digest(), "parameters": string(parameters),
 	}}
@@ -131,11 +147,15 @@ func (t *training) hand(sink sweep.Sink, name string, tensors []safetensors.Tens
 	return sink.Artifact(sweep.Artifact{Name: name, MediaType: safetensors.MediaType}, bytes.NewReader(data))
 }
 
-// weights returns the network's present weights.
+// weights returns the network's present weights, and its fixed permutations.
 func (t *training) weights(context.Context) (tensors []safetensors.Tensor, err error) {
 	for _, v := range t.net.Arena.Views() {
 		tensors = append(tensors, safetensors.Tensor{Name: v.Name, DType: safetensors.F32, Rows: v.Rows, Cols: v.Cols,
 			Data: sweep.EncodeValues(v.Value)})
+	}
+	for _, f := range t.net.Arena.Fixed() {
+		tensors = append(tensors, safetensors.Tensor{Name: f.Name, DType: safetensors.I32, Rows: len(f.Values) / f.Size,
+			Cols: f.Size, Data: safetensors.AppendIntegers(nil, f.Values)})
 	}
 	return tensors, nil
 }

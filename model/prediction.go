@@ -41,8 +41,7 @@ func (t *Trainer) LoadPredictor(artifact []byte) (*Predictor, error) {
 	}
 	text, ok := file.Metadata[readingKey]
 	if !ok {
-		return nil, fmt.Errorf("the weights were stored by an earlier version and lack the labels and the scales of " +
-			"the channels: run the trial again")
+		return nil, fmt.Errorf("%s: the metadata lack %s", WeightsArtifact, readingKey)
 	}
 	if err = json.Unmarshal([]byte(text), &p.reading); err == nil {
 		err = p.reading.Check()

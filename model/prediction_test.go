@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -116,6 +117,80 @@ func TestPredictionIsTheTrialsOwn(t *testing.T) {
 	}
 }
 
+// Weights do not depend on what drew their fixed permutations: with another seed they are the same network, and without
+// the permutations, or those of another size, none.
+func TestPermutationsAreStored(t *testing.T) {
+	t.Parallel()
+	for model, name := range map[string]string{"vprnn": "turns", "sgornn": "turns", "urnn": "order"} {
+		_, weights := weighed(t, "", sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(1), "model": model,
+			"hidden": int64(16), "layers": int64(2)})
+		said := func(change func(file *safetensors.File)) ([]Prediction, error) {
+			file, err := safetensors.Decode(slices.Clone(weights))
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(file)
+			data, err := file.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			predictor, err := newTrainer(t).LoadPredictor(data)
+			if err != nil {
+				return nil, err
+			}
+			return predictor.Predict(t.Context(), testSeries(t, "generated-cbf"))
+		}
+		want, err := said(func(*safetensors.File) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := said(func(file *safetensors.File) {
+			text := file.Metadata["parameters"]
+			file.Metadata["parameters"] = strings.Replace(text, `"seed":1`, `"seed":77`, 1)
+			if file.Metadata["parameters"] == text {
+				t.Fatalf("no seed in %s", text)
+			}
+		})
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: with another seed the predictions differ, %v", model, err)
+		}
+		at := func(file *safetensors.File) *safetensors.Tensor {
+			for i := range file.Tensors {
+				if strings.HasSuffix(file.Tensors[i].Name, name) {
+					return &file.Tensors[i]
+				}
+			}
+			t.Fatalf("%s: no tensor %s", model, name)
+			return nil
+		}
+		if _, err := said(func(file *safetensors.File) { at(file).Name = "x" }); err == nil ||
+			!strings.Contains(err.Error(), "permutations 0.") {
+			t.Errorf("%s without permutations: %v", model, err)
+		}
+		if _, err := said(func(file *safetensors.File) { at(file).Data[0] ^= 1 }); err == nil ||
+			!strings.Contains(err.Error(), "holds no permutations") {
+			t.Errorf("%s: %v", model, err)
+		}
+		if got, err := said(func(file *safetensors.File) { // another permutation is another network
+			one := at(file)
+			for i := range 4 {
+				one.Data[i], one.Data[4+i] = one.Data[4+i], one.Data[i]
+			}
+		}); err != nil || reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the permutations are not read, %v", model, err)
+		}
+		for format, problem := range map[string]string{"": "run the trial again", "9": "upgrade it"} {
+			if _, err := said(func(file *safetensors.File) {
+				if file.Metadata["format"] = format; format == "" {
+					delete(file.Metadata, "format")
+				}
+			}); err == nil || !strings.Contains(err.Error(), problem) {
+				t.Errorf("format %q: %v", format, err)
+			}
+		}
+	}
+}
+
 // What does not fit the trial is refused with its row, and weights without the reading with what to do.
 func TestPredictionsThatAreRefused(t *testing.T) {
 	t.Parallel()
@@ -150,7 +225,7 @@ func TestPredictionsThatAreRefused(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":   "the weights were stored by an earlier version",
+		"":   "weights: the metadata lack reading",
 		"{}": "weights: reading: 0 labels for 0 outputs",
 		`{"labels": ["a", "b"], "outputs": 2, "inputs": 3, "length": 2}`: "steps of 3 inputs",
 		`{"labels": ["a", "b"], "outputs": 2, "inputs": 1, "length": 2}`: "no means and deviations",

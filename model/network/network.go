@@ -74,7 +74,13 @@ type Network[F kernel.Float] struct {
 
 // Declare makes a network without memory: enough to count parameters and to estimate what it costs.
 func Declare[F kernel.Float](set *kernel.Set[F], spec Spec) (*Network[F], error) {
+	return declare(set, spec, nil)
+}
+
+// declare is Declare with fixed permutations by name, nil to draw them.
+func declare[F kernel.Float](set *kernel.Set[F], spec Spec, permutations map[string][]int) (*Network[F], error) {
 	n := &Network[F]{spec: spec, set: set, Arena: weight.NewArena[F]()}
+	n.Arena.Give(permutations)
 	specs, hidden, err := spec.layers()
 	if err != nil {
 		return nil, err
@@ -170,7 +176,7 @@ func (s *Spec) drop(layers []layer.Spec, width int, share float64, number int) [
 
 // New makes a network at its start. It has threads, until it is closed.
 func New[F kernel.Float](ctx context.Context, set *kernel.Set[F], spec Spec, room Room) (*Network[F], error) {
-	n, err := declareIn(room, set, spec)
+	n, err := declareIn(room, set, spec, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -189,10 +195,16 @@ func New[F kernel.Float](ctx context.Context, set *kernel.Set[F], spec Spec, roo
 	return n, nil
 }
 
-// Load makes the network of the weights in the tensors of an artifact. It has threads, until it
-// is closed.
+// Load makes the network of the weights in the tensors of an artifact, and of its fixed
+// permutations, which are those of integers. It has threads, until it is closed.
 func Load(set *kernel.Set[float32], spec Spec, room Room, artifact *safetensors.File) (*Network[float32], error) {
-	n, err := declareIn(room, set, spec)
+	permutations := map[string][]int{}
+	for i := range artifact.Tensors {
+		if t := &artifact.Tensors[i]; t.DType == safetensors.I32 {
+			permutations[t.Name] = t.Integers()
+		}
+	}
+	n, err := declareIn(room, set, spec, permutations)
 	if err != nil {
 		return nil, err
 	}
@@ -215,13 +227,14 @@ func Load(set *kernel.Set[float32], spec Spec, room Room, artifact *safetensors.
 	return n, nil
 }
 
-// declareIn declares a network in memory of its own.
-func declareIn[F kernel.Float](room Room, set *kernel.Set[F], spec Spec) (*Network[F], error) {
+// declareIn declares a network in memory of its own, with fixed permutations by name, nil to draw them.
+func declareIn[F kernel.Float](room Room, set *kernel.Set[F], spec Spec, permutations map[string][]int) (*Network[F],
+	error) {
 	products := new(pool)
 	if room.Products {
 		set = set.Shared(room.Threads, products.run)
 	}
-	n, err := Declare(set, spec)
+	n, err := declare(set, spec, permutations)
 	if err != nil {
 		return nil, err
 	}

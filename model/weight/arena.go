@@ -23,6 +23,56 @@ type Arena[F kernel.Float] struct {
 	values    []F
 	gradients []F
 	allocated bool
+
+	fixed []Fixed
+	// given are the fixed permutations of a file, by name; nil where they are drawn.
+	given map[string][]int
+}
+
+// Fixed are permutations that are part of a network and not trained, one after the other.
+type Fixed struct {
+	Name   string
+	Values []int // of each, 0 … Size-1 in its order
+	Size   int
+}
+
+// Give has [Arena.Fix] take permutations by their full names, prefix included, and draw none.
+func (a *Arena[F]) Give(permutations map[string][]int) { a.given = permutations }
+
+// Fix returns so many permutations of so many numbers: those that are given, else what draw
+// returns for each. Names are unique as those of tensors.
+func (a *Arena[F]) Fix(name string, count, size int, draw func(number int) []int) ([][]int, error) {
+	f := Fixed{Name: a.prefix + name, Size: size}
+	given, ok := a.given[f.Name]
+	if a.given != nil && (!ok || len(given) != count*size) {
+		return nil, fmt.Errorf("weight: expected %d permutations %s of size %d", count, f.Name, size)
+	}
+	var all [][]int
+	for i := range count {
+		var one []int
+		if a.given == nil {
+			one = draw(i)
+		} else if one = given[i*size:][:size]; !isPermutation(one) {
+			return nil, fmt.Errorf("weight: %s holds no permutations", f.Name)
+		}
+		all, f.Values = append(all, one), append(f.Values, one...)
+	}
+	a.fixed = append(a.fixed, f)
+	return all, nil
+}
+
+// Fixed returns the permutations in the order of their declaration.
+func (a *Arena[F]) Fixed() []Fixed { return a.fixed }
+
+func isPermutation(values []int) bool {
+	seen := make([]bool, len(values))
+	for _, v := range values {
+		if v < 0 || v >= len(values) || seen[v] {
+			return false
+		}
+		seen[v] = true
+	}
+	return true
 }
 
 // A View is one named tensor of an [Arena], Rows × Cols and row-major. A

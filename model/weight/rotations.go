@@ -45,7 +45,7 @@ type turn []int
 func RotationSteps(n int) int { return 2 * bits.Len(uint(n-1)) }
 
 // NewRotations declares the tensor "theta" [n/2 × k]. permutations are π_1 … π_k; nil
-// draws them from the seed.
+// fixes "turns" [k × n], drawn from the seed.
 func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, permutations [][]int,
 	seed uint64) (*Rotations[F], error) {
 	if n < 2 || n%2 != 0 {
@@ -53,16 +53,20 @@ func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, pe
 	}
 	k := RotationSteps(n)
 	r := &Rotations[F]{set: set}
-	for j := range k {
-		if permutations == nil {
-			r.turns = append(r.turns, random.New(seed, random.Turns.At(j)).Permutation(n))
-			continue
+	if permutations == nil {
+		var err error
+		if permutations, err = arena.Fix("turns", k, n, func(j int) []int {
+			return random.New(seed, random.Turns.At(j)).Permutation(n)
+		}); err != nil {
+			return nil, err
 		}
-		if len(permutations) != k || len(permutations[j]) != n {
+	}
+	for _, p := range permutations {
+		if len(permutations) != k || len(p) != n {
 			return nil, fmt.Errorf("weight: %d permutations for rotations of size %d: want %d of that size",
 				len(permutations), n, k)
 		}
-		r.turns = append(r.turns, permutations[j])
+		r.turns = append(r.turns, p)
 	}
 	r.theta = arena.Declare("theta", n/2, k)
 	r.cos, r.sin = make([]F, n/2*k), make([]F, n/2*k)

@@ -45,7 +45,8 @@ type unitaryFactor interface {
 }
 
 // NewUnitary declares the tensors "d1", "d2" and "d3" [n], the angles ω, and "r1" and "r2" [2n],
-// the real and then the imaginary parts of v, and draws Π from the seed.
+// the real and then the imaginary parts of v, and
+// fixes "order" [n], Π, drawn from the seed.
 func NewUnitary[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, seed uint64) (*Unitary[F], error) {
 	if n < 1 {
 		return nil, fmt.Errorf("weight: unitary matrix of size %d: want at least 1", n)
@@ -59,7 +60,11 @@ func NewUnitary[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, seed
 	}
 	u.unitVectors = unitVectors[F]{kernels: set, reflectors: reflectors[F]{u.mirrors[0].vector, u.mirrors[1].vector}}
 	fourier := newFourier(n)
-	u.order = random.New(seed, random.Turns).Permutation(n)
+	order, err := arena.Fix("order", 1, n, func(int) []int { return random.New(seed, random.Turns).Permutation(n) })
+	if err != nil {
+		return nil, err
+	}
+	u.order = order[0]
 	u.factors = []unitaryFactor{
 		u.phases[0], fourier, u.mirrors[0], u.order,
 		u.phases[1], inverse{fourier}, u.mirrors[1], u.phases[2],
