@@ -78,7 +78,8 @@ func (l *Limits) check() error {
 		what        string
 		value, most int64
 	}{
-		{"timeout", int64(l.Timeout), math.MaxInt64}, {"attempts", int64(l.Attempts), MaxAttempts},
+		{"timeout", int64(l.Timeout), math.MaxInt64},
+		{"silence", int64(l.Silence), math.MaxInt64}, {"attempts", int64(l.Attempts), MaxAttempts},
 		{"losses", int64(l.Losses), MaxAttempts}, {"errors", int64(l.Errors), MaxErrors},
 		{"points", int64(l.Points), MaxCurvePoints}, {"artifact", l.Artifact, math.MaxInt64},
 		{"artifacts", l.Artifacts, math.MaxInt64},

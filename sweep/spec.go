@@ -239,6 +239,8 @@ type Match map[string][]any
 type Limits struct {
 	// Timeout ends an execution; 0 means none.
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// Silence ends an execution that reports and writes nothing, and uses no processor, for so long; 0 means no bound.
+	Silence time.Duration `json:"silence,omitempty"`
 	// Attempts is how many charged executions a trial has before it is failed.
 	Attempts int `json:"attempts"`
 	// Losses is how many executions whose workers vanished a trial has before it is failed; 0

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // Trainer is the program that trains. Its life in a worker slot:
@@ -110,6 +111,8 @@ type Process interface {
 	// Memory returns how many bytes the process and its children use now, and the most that the
 	// process has used; 0 if unknown.
 	Memory() (now, peak int64)
+	// Processor returns how much processor time the process and its children have used; 0 if unknown.
+	Processor() time.Duration
 	// Close ends the process and everything it started, and waits for it.
 	Close() error
 }

@@ -51,6 +51,9 @@ type execution struct {
 	// halted is why and when the coordinator stops it, if it does; reached is how many values it has reported.
 	halted  atomic.Pointer[wire.Halt]
 	reached atomic.Int64
+	// sent counts what the trainer has sent; silence is what it has done at last.
+	sent    atomic.Int64
+	silence silence
 
 	// logFrom is where the log begins in the process' output; set before process.
 	logFrom int64
@@ -197,6 +200,9 @@ func (e *execution) look(helping *sync.WaitGroup) {
 		if now, _ := (*process).Memory(); now > limit {
 			e.abandon(&memoryError{now, limit})
 		}
+	}
+	if limit := e.delivery.Limits.Silence; limit > 0 && process != nil && e.silence.passed(*process, e.sent.Load(), limit) {
+		e.abandon(errStalled)
 	}
 }
 
@@ -380,6 +386,7 @@ func (e *execution) stoppedResult() *sweep.Result {
 
 // Points implements sweep.Sink.
 func (e *execution) Points(batch []sweep.Curve) error {
+	e.sent.Add(1)
 	for _, c := range batch {
 		if len(c.Steps) != len(c.Values) {
 			return fmt.Errorf("curve %q: %d steps but %d values", c.Metric, len(c.Steps), len(c.Values))
@@ -411,6 +418,7 @@ func (e *execution) Points(batch []sweep.Curve) error {
 
 // Checkpoint implements sweep.Sink.
 func (e *execution) Checkpoint(step int64, state []byte) error {
+	e.sent.Add(1)
 	if err := e.saveCheckpoint(step, state); err != nil {
 		e.slot.worker.log.Warn("checkpoint not saved", "trial", e.delivery.TrialID, "error", err)
 		return nil // the trial continues without it

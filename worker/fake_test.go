@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"sweep/sweep"
 )
@@ -129,6 +130,8 @@ type process struct {
 	trained atomic.Bool
 	// memory is what it uses, and used at most.
 	memory, peak atomic.Int64
+	// processor is how much processor time it has used.
+	processor atomic.Int64
 
 	mu      sync.Mutex
 	written string // to standard error
@@ -140,6 +143,8 @@ func (p *process) Memory() (now, peak int64) {
 	}
 	return p.memory.Load(), max(p.peak.Load(), p.memory.Load())
 }
+
+func (p *process) Processor() time.Duration { return time.Duration(p.processor.Load()) }
 
 // die ends the process as a signal would and returns what Train then returns.
 func (p *process) die() (*sweep.Result, error) {

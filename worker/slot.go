@@ -14,6 +14,7 @@ import (
 // Reasons for which a running trial is stopped, as context causes.
 var (
 	errTimedOut  = errors.New("timed out")
+	errStalled   = errors.New("stalled")
 	errCancelled = errors.New("cancelled")
 	errStopped   = errors.New("stopped early")
 )

@@ -77,6 +77,9 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 	case errors.Is(cause, errTimedOut):
 		return e.resulted(&sweep.Result{State: sweep.Failed, Error: fmt.Sprintf("timed out after %s (limits.timeout)",
 			e.delivery.Limits.Timeout)})
+	case errors.Is(cause, errStalled):
+		return e.resulted(&sweep.Result{State: sweep.Failed, Error: fmt.Sprintf("stalled: no metric, no output and no "+
+			"processor time for %s (limits.silence)", e.delivery.Limits.Silence)})
 	case errors.Is(cause, errCancelled):
 		return e.released(false, "cancelled")
 	case cause != nil:

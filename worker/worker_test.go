@@ -593,6 +593,30 @@ func TestMemory(t *testing.T) {
 	w.drain()
 }
 
+// A trial that does nothing for longer than its limit fails, and its process can be used by the next one.
+func TestStalled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(ctx context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+		if request.Index == 1 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return outcome(request), nil
+	})
+	stalls := job(1)
+	stalls.Limits.Silence = 50 * time.Millisecond
+	r.publish(stalls, job(2))
+	w := r.start(worker.Options{})
+	if got := r.result(1); got.State != sweep.Failed || got.Error != "stalled: no metric, no output and no processor time "+
+		"for 50ms (limits.silence)" {
+		t.Errorf("result %+v", got)
+	}
+	if got := r.result(2); got.State != sweep.Completed {
+		t.Errorf("result %+v", got)
+	}
+	w.drain()
+}
+
 // What comes from a trainer with a name that no database takes fails its trial.
 func TestNamesThatNoDatabaseTakes(t *testing.T) {
 	t.Parallel()

@@ -426,6 +426,18 @@ except wandb.Error as e: print(e)
 	}
 }
 
+// A program that does nothing for longer than the sweep file allows is ended, with its children.
+func TestStalledPrograms(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := folder(t, map[string]string{"stall.yaml": "command: [sh, -c, 'echo begins; sleep 3000 & wait', '${args}']\n" +
+		"parameters: {x: {values: [1]}}\nlimits: {silence: 1s}\n"})
+	stdout, stderr, code := output(t, home, "run", filepath.Join(dir, "stall.yaml"), "--quiet")
+	if code != exitTrials || !strings.Contains(stdout+stderr, "stalled: no metric, no output and no processor time for 1s (limits.silence)") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
 // Several agents of one sweep, in processes and threads, and the command wandb, share its points.
 func TestAgentsOfWandb(t *testing.T) {
 	fullOnly(t)

@@ -55,6 +55,8 @@ func plainFields(spec *sweep.Spec) []field {
 func limitFields(l *sweep.Limits) []field {
 	return []field{
 		durationField("timeout", &l.Timeout, 0, "How long an execution may take, as in 90s, 10m, 1h30m."),
+		durationField("silence", &l.Silence, time.Second, "How long an execution may report no metric, write nothing to "+
+			"its log, and use no processor, as in 10m. Then it is ended as stalled, and the trial fails."),
 		wholeField("attempts", &l.Attempts, 1, sweep.MaxAttempts, sweep.DefaultAttempts,
 			"How many executions may fail by the trial's own fault."),
 		wholeField("losses", &l.Losses, 1, sweep.MaxAttempts, sweep.DefaultLosses,

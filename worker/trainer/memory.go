@@ -1,5 +1,7 @@
 package trainer
 
+import "time"
+
 // Memory implements sweep.Process.
 func (p *process) Memory() (now, peak int64) { return p.command.memory() }
 
@@ -19,4 +21,15 @@ func (c *command) memory() (now, peak int64) {
 		c.peak = max(c.peak, peakMemory(c.state))
 	}
 	return now, c.peak
+}
+
+// Processor implements sweep.Process.
+func (p *process) Processor() time.Duration {
+	p.command.mu.Lock()
+	running, pid := p.command.process != nil, p.command.pid
+	p.command.mu.Unlock()
+	if !running {
+		return 0
+	}
+	return processorTime(pid)
 }
