@@ -97,7 +97,8 @@ func bitsCases() map[string]bitsCase {
 	}}
 	for name, start := range map[string]sweep.Parameters{
 		"lstm of keras": {"start": "keras", "recurrent_scale": 0.5}, "gru of keras": {"start": "keras"},
-		"lstm orthogonal": {"start": "orthogonal"},
+		"lstm orthogonal": {"start": "orthogonal"}, "vprnn uniform": {"start": "uniform"},
+		"sgornn uniform": {"start": "uniform"}, "fastrnn bounded": {"gate_bound": true, "alpha_start": int64(-1)},
 	} {
 		model, _, _ := strings.Cut(name, " ")
 		cases[name] = large(model, start)
