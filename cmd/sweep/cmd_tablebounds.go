@@ -141,7 +141,8 @@ func gradientsOf(r *sweep.TrialRecord, y *model.Theory) (notes []string) {
 		notes = append(notes, note+".")
 	}
 	units, _ := sweep.Number(r.Parameters["hidden"])
-	if activation := r.Parameters["activation"]; y.Gated != nil && y.ThetaGradient > 0 && activation == "relu" {
+	dropped, _ := sweep.Number(r.Parameters["dropout"])
+	if y.Gated != nil && y.ThetaGradient > 0 && r.Parameters["activation"] == "relu" && dropped == 0 {
 		theta, weights := y.Gated.Gradients(int(units))
 		notes = append(notes, fmt.Sprintf("Trial %d, %s: the largest entry of ∂L/∂Θ is %.3g, of which theorem 2 of the "+
 			"SGORNN paper allows %.3g, and that of ∂L/∂W %.3g of %.3g; ‖∂h(T)/∂h(0)‖ = %.3g.", r.Index,

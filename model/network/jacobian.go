@@ -1,12 +1,13 @@
 package network
 
 import (
-	"math"
-
 	"sweep/model/kernel"
 	"sweep/model/layer"
 	"sweep/model/task"
 )
+
+// jacobianHistory is how many bytes of history a Jacobian retains at once, if it can do with so few.
+const jacobianHistory = 256 << 20
 
 // Jacobian returns ∂h(T)/∂h(0) along the first sequence of a minibatch of values: h are the states of all recurrent
 // layers beside each other. It takes one pass of as many equal sequences as there are states, with a unit vector each
@@ -36,7 +37,7 @@ func (n *Network[F]) Jacobian(b *task.Batch[F]) kernel.Matrix[F] {
 	}
 	n.formed = false // a pass back may use the weights up
 	n.Form()
-	pass := n.Stack.NewPass(n.Limits(size, math.MaxInt64))
+	pass := n.Stack.NewPass(n.Limits(size, jacobianHistory))
 	out, _ := pass.Forward(layer.Input[F]{Steps: b.Steps, Batch: size, X: x, Still: true}, nil, true)
 	from := pass.Backward(kernel.NewMatrix[F](out.Rows, out.Cols), to, kernel.Matrix[F]{})
 	n.formed = false
