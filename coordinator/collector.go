@@ -244,6 +244,9 @@ func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.R
 		default:
 			heard = append(heard, events[i].TrialID)
 		}
+		if use := events[i].Use; use != nil {
+			c.facts.add(schedule.Used{Sweep: events[i].Sweep, DeviceUse: *use})
+		}
 	}
 	c.facts.add(schedule.Heard{Trials: heard})
 	if further := observed(events); further != nil {

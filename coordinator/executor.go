@@ -61,11 +61,17 @@ func (s *scheduler) onBroker(ctx context.Context, action schedule.Action) {
 	switch a := action.(type) {
 	case schedule.Open:
 		err = s.wire.OpenQueue(ctx, wire.Queue(a.Queue))
+		if err == nil && a.Need != nil {
+			s.workers.addNeed(wire.Queue(a.Queue), *a.Need)
+			err = s.wire.RequestHeartbeats() // their answers tell the workers of the queue
+		}
 		switch {
 		case err != nil:
 		case a.Again:
 			s.log.Warn("recreated a lost queue", "queue", wire.Queue(a.Queue))
 			s.lose() // its jobs may be, too
+		case a.Need != nil:
+			s.log.Info("opened a queue for trials that hold devices", "queue", wire.Queue(a.Queue), "need", a.Need)
 		default:
 			s.log.Info("opened a queue for a new kind of worker", "queue", wire.Queue(a.Queue), "worker", a.Worker)
 		}
@@ -73,6 +79,7 @@ func (s *scheduler) onBroker(ctx context.Context, action schedule.Action) {
 		done.Trials, err = s.wire.Withdraw(ctx, wire.Queue(a.Queue), a.Sweeps...)
 		noteError(a.Command, err)
 	case schedule.Remove:
+		s.workers.dropNeed(wire.Queue(a.Queue))
 		if err = s.wire.RemoveQueue(ctx, wire.Queue(a.Queue)); err == nil {
 			s.log.Info("removed a queue without workers", "queue", wire.Queue(a.Queue), "sweeps", a.Sweeps)
 		}

@@ -116,6 +116,8 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 			s.report(a)
 		case schedule.Choose:
 			s.choose(ctx, a)
+		case schedule.Learn:
+			s.learned(a)
 		case schedule.Gone:
 			s.log.Warn("workers sent no heartbeats and count as gone", "workers", a.Workers)
 		case schedule.Aside:
@@ -155,6 +157,17 @@ func (s *scheduler) report(r schedule.Report) {
 	} else {
 		s.outages.failed(doing, r.Pool != "" && !r.All, r.Err)
 	}
+}
+
+// learned says whether the trials of a sweep use GPUs, whose file does not.
+func (s *scheduler) learned(a schedule.Learn) {
+	if a.Used {
+		s.log.Warn("trials get one GPU each, because the first ones use GPUs; \"requires: {gpus: 1}\" in the sweep file "+
+			"says that", "sweep", a.Sweep, "process", a.Process, "devices", a.Devices)
+		return
+	}
+	s.log.Warn("trials get no GPU, because no process of the first one was seen on its GPU; if they use one, write "+
+		"\"requires: {gpus: 1}\" in the sweep file", "sweep", a.Sweep, "devices", a.Devices)
 }
 
 // leave waits for the executors and requeues trials without jobs, which a successor would do only

@@ -32,6 +32,9 @@ type workerList struct {
 	halted map[sweep.TrialID]wire.Halt
 	// asides are what workers are told that are to stand aside, by worker.
 	asides map[string]*order
+	// needs are those of the queues of trials that hold devices, by the queues of the same offers of trials that hold
+	// none.
+	needs map[wire.Queue][]sweep.Need
 }
 
 // order is what a worker is told, until it takes no jobs. Then obeyed is closed.
@@ -50,6 +53,32 @@ type presence struct {
 
 func newWorkerList() workerList {
 	return workerList{workers: map[string]*presence{}, troubled: map[string]*presence{}}
+}
+
+// addNeed notes that there is a queue of trials with a need.
+func (l *workerList) addNeed(q wire.Queue, need sweep.Need) {
+	l.dropNeed(q)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.needs == nil {
+		l.needs = map[wire.Queue][]sweep.Need{}
+	}
+	q.Need = ""
+	l.needs[q] = append(l.needs[q], need)
+}
+
+// dropNeed notes that a queue is gone.
+func (l *workerList) dropNeed(q wire.Queue) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := q.Need
+	q.Need = ""
+	left := slices.DeleteFunc(slices.Clone(l.needs[q]), func(need sweep.Need) bool { return need.Key() == key })
+	if len(left) == 0 {
+		delete(l.needs, q)
+	} else {
+		l.needs[q] = left
+	}
 }
 
 // put notes a worker's heartbeat.
@@ -149,6 +178,9 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	for _, r := range h.Storing {
 		fact.Storing = append(fact.Storing, schedule.Running(r))
 	}
+	for _, d := range h.Devices {
+		fact.Devices = append(fact.Devices, schedule.Device{Device: d.Device, Kind: d.Kind, Held: d.Held, Busy: d.Busy})
+	}
 	c.facts.add(fact)
 	l := &c.workers
 	l.mu.Lock()
@@ -158,6 +190,9 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	c.noteReports()
 	answer := l.answers[h.ID]
 	delete(l.answers, h.ID)
+	if len(l.needs) > 0 && len(h.Offer.Devices) > 0 {
+		answer.Needs = l.needs[wire.Queue{Pool: h.Pool, Offer: h.Offer.Key()}]
+	}
 	if o := l.asides[h.ID]; o != nil && h.State == wire.WorkerReady && !h.Gone {
 		answer.Aside = &o.Aside
 	} else if o != nil {

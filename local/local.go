@@ -22,6 +22,7 @@ import (
 	"sweep/sweep/artifact"
 	"sweep/sweep/wire"
 	"sweep/worker"
+	"sweep/worker/device"
 )
 
 // Options are what a run is made of.
@@ -37,6 +38,8 @@ type Options struct {
 	Home, DataDir string
 	// Slots is how many trials run at a time.
 	Slots int
+	// Devices are those that trials may hold; nil if there are none.
+	Devices *device.Pool
 	// Changed names the inputs of a list that have changed; nil if the submission has no program.
 	Changed func(in *sweep.Inputs) (names []string)
 	// Out gets a line when the sweep begins or resumes.
@@ -198,6 +201,7 @@ func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordi
 	hand := worker.New(worker.Options{
 		Wire: w, Launcher: o.Launcher, Pool: pool, Slots: o.Slots, DataDir: o.DataDir,
 		CheckpointDir: filepath.Join(o.Home, "checkpoints"), Artifacts: o.Artifacts, Logger: o.Logger,
+		Devices:  o.Devices,
 		SpoolDir: filepath.Join(o.Home, "spool", filepath.Base(o.cluster)), // what waits there is of this database
 	})
 	if logs, err := serveLogs(o.Home, hand.Log); err != nil {

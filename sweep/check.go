@@ -44,6 +44,11 @@ func (s *Spec) Check() error {
 	if err := s.Limits.check(); err != nil {
 		return err
 	}
+	if s.Need != nil {
+		if err := s.Need.Check(); err != nil {
+			return fmt.Errorf("requires: %w", err)
+		}
+	}
 	switch {
 	case s.Cap < 0:
 		return fmt.Errorf("run_cap is %d: expected 1 or more, or none", s.Cap)

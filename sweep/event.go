@@ -63,10 +63,21 @@ type Event struct {
 	Release *Release `json:"release,omitempty"`
 	// Refusal belongs to EventRefused.
 	Refusal *Refusal `json:"refusal,omitempty"`
+	// Use is what the end of an execution tells of its class: whether its trials use GPUs.
+	Use *DeviceUse `json:"use,omitempty"`
 	// Log is the end of the log of an execution that ended; LogStart is how many bytes came
 	// before it. Release.Stderr, if set, replaces it.
 	Log      string `json:"log,omitempty"`
 	LogStart int64  `json:"log_start,omitempty"`
+}
+
+// DeviceUse says whether a trial of a class used the GPU that it held, where the sweep file does not say.
+type DeviceUse struct {
+	Class int  `json:"class"`
+	Used  bool `json:"used,omitempty"`
+	// Process was seen on a GPU, Devices are what the trial held.
+	Process int    `json:"process,omitempty"`
+	Devices string `json:"devices,omitempty"`
 }
 
 // Refusal says why a worker cannot run a trial: it lacks the trainer, the data or the memory. The

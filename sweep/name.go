@@ -92,6 +92,13 @@ func (s *Spec) CheckNames() error {
 	if err := s.checkKeep(); err != nil {
 		return err
 	}
+	if s.Need != nil {
+		for name := range s.Need.Devices {
+			if err := CheckName("device", name); err != nil {
+				return err
+			}
+		}
+	}
 	for name, value := range s.Requires {
 		if err := cmp.Or(CheckName("label", name), CheckText("label "+name, value, false)); err != nil {
 			return err

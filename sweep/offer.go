@@ -20,6 +20,8 @@ type Offer struct {
 	// Memory is what a trial may use, in bytes; 0 means unknown.
 	Memory int64             `json:"memory,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Devices are the GPUs and other countable devices of its machine that its trials may hold.
+	Devices []DeviceOffer `json:"devices,omitempty"`
 	// Datasets are the digests of the data sets that the worker has read, by
 	// Description.DatasetKey.
 	Datasets map[string]string `json:"datasets,omitempty"`
@@ -59,7 +61,18 @@ type Requirement struct {
 	Artifacts bool `json:"artifacts,omitempty"`
 	// Labels are those that the worker must have.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Need is what the trial holds of the worker's devices; nil if the sweep file does not say.
+	Need *Need `json:"need,omitempty"`
 }
+
+// MayUseGPUs reports whether nothing is known of the trial's use of GPUs: the sweep file does not say, and the trainer is
+// none of those that are built in, which use none.
+func (r *Requirement) MayUseGPUs() bool {
+	return r.Need == nil && r.Trainer != DefaultTrainer && r.Trainer != noopTrainer
+}
+
+// noopTrainer is the trainer that trains nothing.
+const noopTrainer = "noop"
 
 // SchemaDigest is the hexadecimal SHA-256 of a description's parameters and metrics.
 func (d *Description) SchemaDigest() string {
@@ -98,6 +111,9 @@ func (o *Offer) Key() string {
 	if o.NoArtifacts != "" {
 		text = append(text, "\nno artifacts"...)
 	}
+	for _, d := range o.Devices {
+		text = fmt.Appendf(text, "\n%q", d)
+	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }
@@ -121,6 +137,7 @@ const (
 	lacksVersion
 	lacksLabel
 	lacksMemory
+	lacksDevices
 	lacksData
 	lacksSpool
 )
@@ -144,6 +161,8 @@ func (o *Offer) lack(r *Requirement) lack {
 	switch {
 	case o.Memory > 0 && r.Memory > o.Memory:
 		return lacksMemory
+	case r.Need != nil && o.Fits(r.Need) == 0:
+		return lacksDevices
 	case r.DatasetDigest != "" && slices.Contains(o.OtherData, r.DatasetDigest):
 		return lacksData
 	case r.Artifacts && o.NoArtifacts != "":
@@ -188,6 +207,8 @@ func (r *Requirement) Unmet(pool string, offers []Offer) string {
 	case lacksMemory:
 		return fmt.Sprintf("a trial needs %s of memory; %s", SizeText(r.Memory),
 			have(func(o *Offer) string { return SizeText(o.Memory) + " a slot" }))
+	case lacksDevices:
+		return fmt.Sprintf("a trial needs %s on one machine; %s", r.Need, have((*Offer).DevicesText))
 	case lacksSpool:
 		return "no worker takes trials that leave artifacts; " + have(func(o *Offer) string { return o.NoArtifacts })
 	default:

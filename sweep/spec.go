@@ -24,6 +24,8 @@ type Spec struct {
 	Requires map[string]string `json:"requires,omitempty"`
 	// Memory is what a trial needs, in bytes; 0 takes the estimate of the trainer.
 	Memory int64 `json:"memory,omitempty"`
+	// Need is what a trial holds of its machine's devices; nil if the file does not say.
+	Need *Need `json:"need,omitempty"`
 	// Priority orders active sweeps, larger first.
 	Priority int `json:"priority,omitempty"`
 	// Axes span the grid in file order, the first varying slowest. Replicates are the last axis, for some policies

@@ -222,6 +222,8 @@ type ClassBacklog struct {
 	Errors Errors
 	// Unconfirmed are failures that do not count yet, because a worker may be to blame.
 	Unconfirmed int64
+	// Need is what its trials hold of devices; nil for nothing. Stores leave it nil.
+	Need *Need
 }
 
 // Quarantined is an event that the store refuses.

@@ -56,6 +56,7 @@ func (s *Submission) Requirement(key string) Requirement {
 	r := Requirement{
 		Trainer: s.Spec.Trainer, ResultVersion: s.Description.ResultVersion,
 		Memory: s.Spec.Memory, Labels: s.Spec.Requires, Artifacts: len(s.Spec.Artifacts) > 0,
+		Need: s.Spec.Need,
 	}
 	if digest := s.Datasets[key]; digest != "" {
 		r.Dataset, r.DatasetDigest = key, digest

@@ -84,8 +84,8 @@ type Sink interface {
 // go-plugin, the worker uses it.
 type Launcher interface {
 	// Launch starts the named trainer. An unknown name is ErrNotFound, wrapped; any other error
-	// is the machine's.
-	Launch(ctx context.Context, name string) (Process, error)
+	// is the machine's. Variables, as NAME=VALUE, replace those that it would see; NAME alone removes one.
+	Launch(ctx context.Context, name string, variables ...string) (Process, error)
 	// Names returns the names of the trainers, sorted.
 	Names() []string
 }

@@ -187,7 +187,16 @@ func (w *Worker) probe(ctx context.Context, trial *wire.Job) error {
 	}
 	ctx, stop := context.WithTimeout(ctx, w.probeTime)
 	defer stop()
-	process, err := w.options.Launcher.Launch(ctx, trial.Requirement.Trainer)
+	var variables []string
+	if need := trial.Requirement.Need; w.needs != nil && need.Holds() {
+		lease := w.needs.pool.Take(need)
+		if lease == nil {
+			return fmt.Errorf("no devices are free for trial %s, which is known to be good: it holds %s", trial.TrialID, need)
+		}
+		defer lease.Release()
+		variables = lease.Variables()
+	}
+	process, err := w.options.Launcher.Launch(ctx, trial.Requirement.Trainer, variables...)
 	if err != nil {
 		return fmt.Errorf("start trainer %s: %w", trial.Requirement.Trainer, err)
 	}

@@ -41,6 +41,14 @@ func (b *backlog) push(d *wire.Delivery) {
 	b.wake.Broadcast()
 }
 
+// pushFirst adds a job that begins before the others.
+func (b *backlog) pushFirst(d *wire.Delivery) {
+	b.mu.Lock()
+	b.jobs = slices.Insert(b.jobs, 0, waitingJob{d, time.Now()})
+	b.mu.Unlock()
+	b.wake.Broadcast()
+}
+
 // pop waits for a job that may begin and returns it; nil when ctx ends. It calls idle, without locks, if it
 // has to wait. A job that runs alone begins when all slots are free; end must be called when it has ended.
 func (b *backlog) pop(ctx context.Context, idle func()) *wire.Delivery {

@@ -10,6 +10,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/wire"
+	"sweep/worker/device"
 )
 
 // A trial is announced after announceAfter; the result of a shorter one contains when it began.
@@ -26,7 +27,9 @@ type execution struct {
 	// delivery is the job. identity is which delivery of it is renewed and acknowledged, under which name: see adopt.
 	delivery *wire.Delivery
 	identity atomic.Pointer[identity]
-	began    time.Time
+	// lease is what the trial holds of the machine's devices; nil if it holds nothing.
+	lease *device.Lease
+	began time.Time
 	// abandon stops the trial for a reason, by ending ctx.
 	ctx     context.Context
 	abandon context.CancelCauseFunc
@@ -75,7 +78,7 @@ type identity struct {
 // newExecution begins an execution, which stops when running ends.
 func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution {
 	e := &execution{
-		slot: s, delivery: d, began: time.Now().UTC(), running: running,
+		slot: s, delivery: d, lease: s.worker.needs.lease(d), began: time.Now().UTC(), running: running,
 		recorder: sweep.NewRecorder(d.Limits.Points), pointsWait: firstPoints,
 	}
 	e.identity.Store(&identity{wire.NewExecution(), d})
@@ -115,6 +118,7 @@ func (e *execution) run() error {
 	defer e.dropArtifacts()
 	e.slot.begin(e)
 	v := e.conclude()
+	v.event.Use = e.use()
 	e.addLog(&v.event)
 	e.slot.end()
 
@@ -243,7 +247,7 @@ func (e *execution) report(events ...sweep.Event) bool {
 // train trains the trial in the slot's trainer. A checkpoint with which that fails is removed.
 func (e *execution) train() (*sweep.Result, error) {
 	w := e.slot.worker
-	process, err := e.slot.ensureTrainer(e.ctx, &e.delivery.Job)
+	process, err := e.slot.ensureTrainer(e.ctx, e.delivery)
 	if err != nil {
 		return nil, err
 	}

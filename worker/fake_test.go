@@ -83,7 +83,7 @@ func (l *launcher) Names() []string {
 	return fakeTrainers
 }
 
-func (l *launcher) Launch(ctx context.Context, name string) (sweep.Process, error) {
+func (l *launcher) Launch(ctx context.Context, name string, variables ...string) (sweep.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (l *launcher) Launch(ctx context.Context, name string) (sweep.Process, erro
 			return nil, err
 		}
 	}
-	p := &process{number: len(l.processes), name: name, train: l.train, validate: l.validate, gone: make(chan struct{})}
+	p := &process{number: len(l.processes), name: name, variables: variables, train: l.train, validate: l.validate, gone: make(chan struct{})}
 	p.written = p.Stderr()
 	l.processes = append(l.processes, p)
 	if l.prefetch {
@@ -120,7 +120,9 @@ func (l *launcher) launched() (list []*process) {
 type process struct {
 	number int
 	name   string
-	train  behaviour
+	// variables are those that it was launched with.
+	variables []string
+	train     behaviour
 	// validate answers Validate, if set.
 	validate func() (*sweep.Validation, error)
 	once     sync.Once

@@ -61,7 +61,11 @@ func (h *heartbeats) send(ctx context.Context) {
 	heartbeat := wire.Heartbeat{WorkerStatus: w.Status(), Checkpoints: w.idleCheckpoints(),
 		Storing: w.spool.running()}
 	for e := range w.executions {
-		heartbeat.Running = append(heartbeat.Running, wire.Running{TrialID: e.delivery.TrialID, Execution: e.id()})
+		running := wire.Running{TrialID: e.delivery.TrialID, Execution: e.id()}
+		if e.lease != nil {
+			running.Need = e.lease.Need().Key()
+		}
+		heartbeat.Running = append(heartbeat.Running, running)
 	}
 	answer, err := w.wire.SendHeartbeat(ctx, heartbeat)
 	if err != nil {
@@ -85,6 +89,7 @@ func (h *heartbeats) send(ctx context.Context) {
 		}
 	}
 	w.removeCheckpoints(answer.Ended)
+	w.needs.set(answer.Needs)
 	if a := answer.Aside; a != nil {
 		w.setAside(a.Reason, a.Trial)
 	}

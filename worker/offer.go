@@ -54,7 +54,7 @@ func newOffer(o Options, changed func()) *offer {
 		launcher: o.Launcher, changed: changed, describeWait: describeWait, firstRetry: firstRetry,
 		lacks: map[string]*lacking{}, ran: map[string]bool{},
 		offer: sweep.Offer{Pool: o.Pool, Slots: o.Slots, Memory: sweep.RoundMemory(o.Memory), Labels: o.Labels,
-			Datasets: map[string]string{}},
+			Devices: o.Devices.Offers(), Datasets: map[string]string{}},
 	}
 	first.key = first.offer.Key()
 	return first

@@ -177,20 +177,25 @@ func (p *puller) receive(ctx context.Context, jobs *wire.JobConsumer, queue wire
 			return err
 		}
 		works()
-		switch {
-		case d == nil:
-		case p.worker.has(d):
-			p.worker.log.Warn("a job was delivered again to the worker that has it, which had not renewed it in time",
-				"trial", d.TrialID)
-		case p.worker.adopt(d):
-			p.worker.log.Warn("another job came of a trial that runs here; it goes on for this one",
-				"trial", d.TrialID)
-		case p.worker.spool.adopt(d):
-			p.worker.log.Info("a job came of a trial whose result waits here for the artifact store", "trial",
-				d.TrialID)
-		default:
+		if d != nil && p.accept(d) {
 			p.worker.backlog.push(d)
 		}
 	}
 	return nil
+}
+
+// accept reports whether a job is to be run: nothing here has it, or goes on for it.
+func (p *puller) accept(d *wire.Delivery) bool {
+	switch {
+	case p.worker.has(d):
+		p.worker.log.Warn("a job was delivered again to the worker that has it, which had not renewed it in time",
+			"trial", d.TrialID)
+	case p.worker.adopt(d):
+		p.worker.log.Warn("another job came of a trial that runs here; it goes on for this one", "trial", d.TrialID)
+	case p.worker.spool.adopt(d):
+		p.worker.log.Info("a job came of a trial whose result waits here for the artifact store", "trial", d.TrialID)
+	default:
+		return true
+	}
+	return false
 }

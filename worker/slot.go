@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +33,9 @@ type slot struct {
 	number int
 
 	process     sweep.Process
-	trainer     string // the name of process
-	logged      int64  // how many bytes of process' output belong to earlier executions
+	trainer     string   // the name of process
+	sees        []string // the variables that process was started with
+	logged      int64    // how many bytes of process' output belong to earlier executions
 	description *sweep.Description
 
 	mu        sync.Mutex
@@ -64,6 +66,9 @@ func (s *slot) status() wire.WorkerSlot {
 	if s.execution != nil {
 		id := s.execution.delivery.TrialID
 		status.Trial = &id
+		if lease := s.execution.lease; lease != nil {
+			status.Devices = lease.String()
+		}
 	}
 	return status
 }
@@ -103,6 +108,10 @@ func (s *slot) run(pulling, running context.Context) error {
 		if d.Alone() {
 			s.worker.backlog.end()
 		}
+		if s.worker.needs.lease(d) != nil {
+			s.closeTrainer() // what it has left on a device ends with it
+			s.worker.needs.release(d, true)
+		}
 		if err != nil {
 			return err
 		}
@@ -141,7 +150,7 @@ func (s *slot) prefetch(current *wire.Delivery) {
 		return
 	}
 	suits := func(d *wire.Delivery) bool {
-		return !d.Alone() && d.Requirement.Trainer == s.trainer && d.Script == nil &&
+		return !d.Alone() && s.worker.needs.lease(d) == nil && d.Requirement.Trainer == s.trainer && d.Script == nil &&
 			s.worker.offer.unmet(&d.Requirement) == "" && d.Continues == nil && !s.worker.hasCheckpoint(d)
 	}
 	if has == 0 && (!suits(current) || want == 0 || !trainer.Prefetch(s.worker.request(current))) {
@@ -162,7 +171,7 @@ func (s *slot) prefetch(current *wire.Delivery) {
 // ensureTrainer returns the process of a job's trainer, which it starts if necessary. If the job
 // cannot run here, it returns a *refusal: a trainer of another result version would give other
 // bits under the same fingerprint.
-func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process, error) {
+func (s *slot) ensureTrainer(ctx context.Context, job *wire.Delivery) (sweep.Process, error) {
 	offer := s.worker.offer
 	if reason := offer.unmet(&job.Requirement); reason != "" {
 		return nil, &refusal{reason}
@@ -172,11 +181,12 @@ func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process,
 		s.worker.metrics.restarts.Inc()
 		s.closeTrainer()
 	}
-	if s.process != nil && s.trainer != name {
+	variables := s.variables(job)
+	if s.process != nil && (s.trainer != name || !slices.Equal(s.sees, variables)) {
 		s.closeTrainer()
 	}
 	if s.process == nil {
-		if err := s.launch(ctx, name); err != nil {
+		if err := s.launch(ctx, name, variables); err != nil {
 			return nil, err
 		}
 		// Its program may have been replaced while the worker runs.
@@ -190,9 +200,9 @@ func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process,
 
 // launch starts a trainer. If that fails, it returns a *refusal for a trainer that never ran on
 // this host, and a *machineError for one that ran before.
-func (s *slot) launch(ctx context.Context, name string) error {
+func (s *slot) launch(ctx context.Context, name string, variables []string) error {
 	offer := s.worker.offer
-	process, err := s.worker.options.Launcher.Launch(ctx, name)
+	process, err := s.worker.options.Launcher.Launch(ctx, name, variables...)
 	var d *sweep.Description
 	if err == nil {
 		s.worker.metrics.starts.Inc()
@@ -203,7 +213,7 @@ func (s *slot) launch(ctx context.Context, name string) error {
 	switch {
 	case err == nil:
 		offer.started(name, d)
-		s.process, s.trainer, s.description, s.logged = process, name, d, 0
+		s.process, s.trainer, s.description, s.logged, s.sees = process, name, d, 0, variables
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()

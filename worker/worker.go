@@ -15,6 +15,7 @@ import (
 	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/wire"
+	"sweep/worker/device"
 )
 
 // stopGrace is longer than trainer processes with their own watchdog take to stop.
@@ -37,6 +38,8 @@ type Options struct {
 	Memory int64
 	// Labels are further properties that sweeps can require of a worker.
 	Labels map[string]string
+	// Devices are those that trials may hold; nil if there are none.
+	Devices *device.Pool
 	// DataDir holds the data sets, CheckpointDir the checkpoints of trials that
 	// were interrupted here.
 	DataDir, CheckpointDir string
@@ -79,6 +82,7 @@ type Worker struct {
 	offer    *offer
 	backlog  *backlog
 	puller   *puller
+	needs    *needs
 	reporter *reporter
 	spool    *spool
 	// fullLogged is when a full artifact store was last logged, in Unix nanoseconds.
@@ -143,7 +147,7 @@ func New(options Options) *Worker {
 	}
 	w.heartbeats = newHeartbeats(w)
 	w.offer = newOffer(options, w.heartbeats.soon)
-	w.puller = newPuller(w)
+	w.puller, w.needs = newPuller(w), newNeeds(w)
 	w.reporter = newReporter(w)
 	w.spool = newSpool(w)
 	return w
@@ -194,6 +198,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	reporting.Go(func() { w.reporter.run(sending) })
 	stored := w.spool.start(running)
 	pullers.Go(func() { w.puller.run(pulling) })
+	if w.needs != nil {
+		pullers.Go(func() { w.needs.run(pulling) })
+	}
 	failures := make([]error, len(w.slots))
 	for i, s := range w.slots {
 		slots.Go(func() {
@@ -290,6 +297,7 @@ func (w *Worker) cancel(id string, indices []int64, reasons map[int64]wire.Halt)
 		waiting = append(waiting, b.remove(func(d *wire.Delivery, _ time.Duration) bool { return named(d.TrialID) })...)
 	}
 	for _, d := range waiting {
+		w.needs.release(d, false)
 		if err := d.Ack(); err != nil {
 			w.log.Warn("job of a cancelled trial not acknowledged", "trial", d.TrialID, "error", err)
 		}
@@ -320,6 +328,9 @@ func (w *Worker) backlogs(yield func(*backlog) bool) {
 		if !yield(s.prefetched) {
 			return
 		}
+	}
+	if w.needs != nil {
+		yield(w.needs.waiting)
 	}
 }
 
@@ -363,6 +374,7 @@ func (w *Worker) returnJobs(b *backlog, longer time.Duration) {
 
 // returnJob returns a job to the queue.
 func (w *Worker) returnJob(d *wire.Delivery) {
+	w.needs.release(d, false)
 	if err := d.NakWithDelay(returnDelay); err != nil {
 		w.log.Warn("job not returned to the queue", "trial", d.TrialID, "error", err)
 	}
@@ -397,7 +409,8 @@ func (w *Worker) watch(ctx context.Context, helping, trying *sync.WaitGroup) {
 		}
 		free, _ := w.backlog.room()
 		for b := range w.backlogs {
-			if b != w.backlog || free == 0 {
+			waits := w.needs != nil && b == w.needs.waiting // for devices
+			if !waits && (b != w.backlog || free == 0) {
 				w.returnJobs(b, w.longestWait)
 			}
 		}
@@ -449,6 +462,7 @@ func (w *Worker) Status() wire.WorkerStatus {
 	}
 	status.Spool = w.spool.status() // before the offer, which depends on it
 	status.Offer, status.Refusals = w.offer.current()
+	status.Devices = w.needs.devices()
 	if problem := w.reporter.problem.Load(); problem != nil {
 		status.Problem = *problem
 	}

@@ -169,6 +169,7 @@ type daemon struct {
 	spool      string
 	labels     []string
 	scriptDirs []string
+	devices    deviceFlags
 	dashboard  dashboard
 }
 
@@ -243,6 +244,7 @@ func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
 		"and a trial that uses more is stopped (default: the host's memory divided by the slots)")
 	f.StringSliceVar(&d.labels, "label", nil, "labels that sweeps can require, such as gpu=a100; separate several "+
 		"with commas or repeat the flag")
+	d.devices.addFlags(f)
 	f.StringVar(&d.spool, "spool", defaultSpool, "disk space in --home for artifacts that wait for their store; when "+
 		"it is used up, the worker takes no trials that leave artifacts")
 	f.StringSliceVar(&d.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run; none if empty")

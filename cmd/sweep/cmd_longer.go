@@ -63,6 +63,7 @@ failed, 4 no such sweep.`,
 	f.StringArrayVar(&o.where, "where", nil, "condition on a parameter, metric or column, such as lr=0.01")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only print which trials would be trained longer")
 	f.IntVar(&o.run.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time")
+	o.run.devices.addFlags(f)
 	f.BoolVar(&o.run.quiet, "quiet", false, "show only the result; same as --progress quiet")
 	addProgressFlag(cmd, &o.run.progress)
 	return cmd
@@ -96,6 +97,7 @@ func (o *longerOptions) do(cmd *cobra.Command, s *settings, args []string) error
 	adopt := func(p *plan) error {
 		spec, own := &p.submission.Spec, &made.first.Spec
 		spec.Pool, spec.Memory, spec.Priority, spec.Limits = own.Pool, own.Memory, own.Priority, own.Limits
+		spec.Need = own.Need
 		p.submission.Key = made.key
 		return nil
 	}

@@ -24,6 +24,7 @@ import (
 type agentOptions struct {
 	allowChanges bool
 	slots        int
+	devices      deviceFlags
 	// scriptDirs are where the programs of submitted files may be; none if empty.
 	scriptDirs []string
 	// budget is what the sweeps that are submitted here share, nil if there is no bound.
@@ -77,6 +78,7 @@ Exit codes: 0 the client has ended the session, 1 error, 2 invalid settings.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&options.allowChanges, "allow-changes", false, "let the client submit and change sweeps")
+	options.devices.addFlags(f)
 	f.IntVar(&options.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time, without a cluster")
 	f.StringSliceVar(&options.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run; none if empty")
 	f.StringVar(&budget, "budget", "", "what the submitted sweeps may use together, such as \"200 trials\" or 3h")

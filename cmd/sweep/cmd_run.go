@@ -34,6 +34,7 @@ type runOptions struct {
 	// progress is how the sweep is shown while it advances.
 	progress  string
 	plan      planOptions
+	devices   deviceFlags
 	dashboard dashboard
 	// checked, if not nil, is told the plan before anything runs; conclude, if not nil, prints what is
 	// made of the results.
@@ -98,7 +99,9 @@ because trials fail, 7 no trial logged the sweep's metric, 130 interrupted, or e
 // addFlags adds the flags that say how a sweep runs.
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&o.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time")
+	f.IntVar(&o.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time (default: the "+
+		"processors, or with devices that trials hold, as many as there is room for)")
+	o.devices.addFlags(f)
 	f.BoolVar(&o.reuse, "reuse", true,
 		"reuse results of earlier sweeps with the same trainer, data and parameters")
 	f.BoolVar(&o.fresh, "fresh", false, "start a new sweep even if an earlier one of this file is unfinished")
@@ -163,6 +166,13 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 			return err
 		}
 	}
+	devices, fit, err := options.devices.forPlan(ctx, p, path, log)
+	if err != nil {
+		return err
+	}
+	if fit > 0 && !cmd.Flags().Changed("slots") {
+		options.slots = fit
+	}
 	var until *untilRun
 	if !at.IsZero() {
 		if until, err = s.newUntilRun(ctx, at, p, options.slots); err != nil {
@@ -189,7 +199,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	l := &localRun{settings: s, dashboard: options.dashboard, out: console}
 	l.options = local.Options{
 		Store: results, Term: lead.Term(), Artifacts: artifacts, Launcher: p.launcher, Logger: log,
-		Home: home, DataDir: data, Slots: options.slots, Out: console, Changed: p.changedInputs(),
+		Home: home, DataDir: data, Slots: options.slots, Devices: devices, Out: console, Changed: p.changedInputs(),
 		Begun: l.begun, Ended: func() { l.active.Store(nil) }, Full: func(err error) { _ = l.full(err) },
 		Watch: func(ctx context.Context, record *sweep.SweepRecord) {
 			newProgressView(results, record, console, options.progress).watch(ctx)

@@ -123,6 +123,9 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, options worker.Optio
 	if err != nil {
 		return err
 	}
+	if options.Devices, err = d.devices.find(cmd.Context(), log); err != nil {
+		return err
+	}
 	launcher, err := s.newLauncher(log)
 	if err != nil {
 		return err

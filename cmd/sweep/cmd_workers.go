@@ -51,7 +51,7 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 	table.add(always, "worker")
 	table.add(4, "pool")
 	table.add(1, "state", "slots", "running")
-	table.add(2, "for")
+	table.add(2, "for", "devices")
 	table.add(3, "up", "version")
 	for _, worker := range workers {
 		busy := 0
@@ -61,10 +61,10 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 			}
 		}
 		table.row(worker.Name, worker.Pool, string(worker.State), fmt.Sprint(len(worker.Slots)), fmt.Sprint(busy), "",
-			roughly(time.Since(worker.StartedAt)), worker.Version)
+			devicesOf(&worker), roughly(time.Since(worker.StartedAt)), worker.Version)
 		for _, slot := range worker.Slots {
 			if slot.Trial != nil {
-				table.row("", "", "", "", slot.Trial.String(), roughly(time.Since(slot.Since)), "", "")
+				table.row("", "", "", "", slot.Trial.String(), roughly(time.Since(slot.Since)), slot.Devices, "", "")
 			}
 		}
 	}
@@ -94,8 +94,27 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 	return nil
 }
 
-// problemsOf says what keeps a worker from reporting results.
+// devicesOf says how many of a worker's devices trials hold.
+func devicesOf(w *wire.WorkerStatus) string {
+	if len(w.Devices) == 0 {
+		return ""
+	}
+	held := 0
+	for _, d := range w.Devices {
+		if d.Held > 0 {
+			held++
+		}
+	}
+	return fmt.Sprintf("%d of %d held", held, len(w.Devices))
+}
+
+// problemsOf says what keeps a worker from reporting results, and from giving its devices to trials.
 func problemsOf(w *wire.WorkerStatus) (problems []string) {
+	for _, d := range w.Devices {
+		if d.Busy != "" {
+			problems = append(problems, fmt.Sprintf("no further trial gets %s: %s", d.Device, d.Busy))
+		}
+	}
 	if w.Problem != "" {
 		problems = append(problems, "cannot report the results of its trials: "+w.Problem)
 	}
@@ -149,6 +168,9 @@ func offerText(o *sweep.Offer) string {
 	}
 	if o.Memory > 0 {
 		parts = append(parts, sweep.SizeText(o.Memory)+" a slot")
+	}
+	if len(o.Devices) > 0 {
+		parts = append(parts, o.DevicesText())
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
 		parts = append(parts, name+"="+o.Labels[name])

@@ -188,6 +188,10 @@ func (l *localLab) begin(ctx context.Context) (*training, error) {
 	if err != nil {
 		return nil, err
 	}
+	devices, err := l.options.devices.find(ctx, l.log)
+	if err != nil {
+		return nil, err
+	}
 	results, lead, release, err := s.leadLocal(ctx, home, "sweep mcp", io.Discard)
 	if err != nil {
 		return nil, err
@@ -197,7 +201,7 @@ func (l *localLab) begin(ctx context.Context) (*training, error) {
 	up := make(chan struct{})
 	options := local.Options{
 		Store: results, Term: lead.Term(), Artifacts: artifacts, Launcher: launcher, Logger: l.log, Home: home,
-		DataDir: data, Slots: l.options.slots, Out: io.Discard, Ended: func() {}, Full: func(error) {},
+		DataDir: data, Slots: l.options.slots, Devices: devices, Out: io.Discard, Ended: func() {}, Full: func(error) {},
 		Begun: func(c *coordinator.Coordinator, _ *sweep.SweepRecord) error {
 			begun.target = &localStore{results, c}
 			close(up)

@@ -3,10 +3,10 @@ package schedule
 import "sweep/sweep"
 
 // Action is something to do. Its types are in this file. Each is answered by Done, on the database by
-// Failed after an error; Choose by Chosen, whenever it comes; Report and Gone have no answer.
+// Failed after an error; Choose by Chosen, whenever it comes; Report, Gone and Learn have no answer.
 type Action interface {
 	// executor is the pool whose executor carries the action out on the broker. For "" it is
-	// carried out on the database; Choose beside all others, Report and Gone in the log.
+	// carried out on the database; Choose beside all others, Report, Gone and Learn in the log.
 	executor() (pool string)
 }
 
@@ -93,9 +93,10 @@ type Place struct {
 	Requirement *sweep.Requirement
 }
 
-// Open creates a queue; Again means that it was lost. Worker is the first with its offer.
+// Open creates a queue, of trials that hold Need; Again means that it was lost. Worker is the first with its offer.
 type Open struct {
 	Queue  Queue
+	Need   *sweep.Need
 	Worker string
 	Again  bool
 }

@@ -39,7 +39,7 @@ func (s *State) assign(most int) {
 		v.room--
 		n++
 		places[pool] = append(places[pool], Place{v.queue, next.Sweep, next.Classes[class].Class,
-			&next.Classes[class].Requirement})
+			requirement(&next.Classes[class])})
 	}
 	for _, pool := range sortedKeys(places) {
 		s.do(Dispatch{pool, places[pool]})

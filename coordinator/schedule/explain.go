@@ -28,6 +28,9 @@ func (s *State) explain() {
 			if v.Reason == "" && class.Pending > 0 && !s.runnable(sw.Pool, class) {
 				v.Reason = s.unmet(sw, class)
 			}
+			if reason := s.awaitsDevices(sw, class); v.Reason == "" && reason != "" {
+				v.Reason, v.Reported = reason, true
+			}
 		}
 		if reason := sw.overBudget(); v.Reason == "" && reason != "" {
 			v.Reason, v.Reported = reason, true

@@ -14,6 +14,8 @@ type Heartbeat struct {
 	Ready, Gone bool
 	Aside       string
 	Running     []Running
+	// Devices are those that its trials may hold.
+	Devices []Device
 	// Storing are executions that have ended and occupy no slot; their results come when their artifacts are stored.
 	Storing []Running
 }
@@ -22,6 +24,8 @@ type Heartbeat struct {
 type Running struct {
 	sweep.TrialID
 	Execution string
+	// Need is the key of what it holds of devices.
+	Need string
 }
 
 // Heard says that events arrived by which trials no longer wait in a queue. A trial that was given back
@@ -192,7 +196,7 @@ func (f QueuesLost) apply(s *State) {
 	for _, q := range f.Queues {
 		if state := s.queues[q]; state != nil && state.offer != nil && !state.opening {
 			state.opening = true
-			s.do(Open{Queue: q, Again: true})
+			s.do(Open{Queue: q, Need: state.need, Again: true})
 		}
 	}
 }
@@ -279,6 +283,7 @@ func (f Done) apply(s *State) {
 		if state := s.queues[a.Queue]; state != nil {
 			state.opening = false
 			state.open = state.open || f.Err == nil
+			state.untold = state.untold && f.Err != nil
 			s.addUp(a.Queue)
 		}
 		s.noteOutcome(a.Queue, f.Err, f.All)

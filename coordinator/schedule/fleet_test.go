@@ -23,7 +23,7 @@ func newFleet(n int) *fleet {
 	f.settle()
 	for i := range n {
 		h := Heartbeat{Worker: fmt.Sprintf("id-%05d", i), Name: fmt.Sprintf("node-%d", i), Ready: true,
-			Running: []Running{{sweep.TrialID{Sweep: "runs", Index: int64(i)}, fmt.Sprint(i)}},
+			Running: []Running{{TrialID: sweep.TrialID{Sweep: "runs", Index: int64(i)}, Execution: fmt.Sprint(i)}},
 			Offer: sweep.Offer{Pool: "cpu", Slots: 1, Memory: 8 << 30, Labels: map[string]string{"rack": "a"},
 				Trainers: []sweep.TrainerOffer{{Name: "noop", ResultVersion: "1"}}}}
 		f.workers = append(f.workers, h)

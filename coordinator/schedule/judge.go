@@ -111,7 +111,7 @@ func (s *State) setAside(sw *sweepState, class *sweep.ClassBacklog, suspect *swe
 		if a := s.asked[id]; !a.pending && s.now.Sub(a.at) >= askAgain {
 			s.asked[id] = asked{s.now, true}
 			s.doNext(Aside{Pool: sw.Pool, Worker: id, Name: w.Name, Sweep: sw.Sweep, Class: class.Class,
-				Requirement: &class.Requirement, Reason: fmt.Sprintf("%d trials of sweep %s in a row failed here, and "+
+				Requirement: requirement(class), Reason: fmt.Sprintf("%d trials of sweep %s in a row failed here, and "+
 					"others complete them", suspect.Failures, sw.Sweep)})
 		}
 		waits = waits || s.asked[id].pending

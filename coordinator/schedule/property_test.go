@@ -74,7 +74,7 @@ func (w *world) events() map[string]func(*rapid.T) {
 			case "shared":
 				w.sweeps[id].Budget = &w.shared
 			}
-			w.classes[id] = []string{"t", "u", "nobody"}
+			w.classes[id] = []string{"t", "u", "nobody", "t@0.5", "u@1", "t@2", "u@0"}
 			if batch := rapid.Int64Range(0, 6).Draw(t, "batch"); batch > 3 {
 				w.searches[id], w.classes[id] = &searchWorld{batch: batch}, []string{"t", "u"}
 			}
@@ -87,7 +87,7 @@ func (w *world) events() map[string]func(*rapid.T) {
 				pool = h.Offer.Pool // a worker has one pool
 			}
 			if h := w.workers[id]; h == nil || len(h.has) == 0 {
-				w.join(id, pool, rapid.IntRange(1, 3).Draw(t, "slots"),
+				w.joinWith(id, pool, rapid.IntRange(1, 3).Draw(t, "slots"), rapid.Int64Range(0, 2).Draw(t, "gpus"),
 					rapid.SampledFrom(trainers).Draw(t, "offers")...)
 			}
 		},
@@ -105,6 +105,9 @@ func (w *world) events() map[string]func(*rapid.T) {
 			w.slow = rapid.Bool().Draw(t, "slow")
 			w.chooseAll()
 		},
+		"uses": sweeps(func(t *rapid.T, id string) {
+			w.tell(Used{id, sweep.DeviceUse{Class: rapid.IntRange(0, 3).Draw(t, "class"), Used: rapid.Bool().Draw(t, "used")}})
+		}),
 		"observe": sweeps(func(_ *rapid.T, id string) { w.tell(Observed{[]string{id}}) }),
 		"priority": sweeps(func(t *rapid.T, id string) {
 			w.sweeps[id].Priority = rapid.IntRange(0, 2).Draw(t, "priority")
@@ -114,7 +117,7 @@ func (w *world) events() map[string]func(*rapid.T) {
 			if w.pause(id); w.mode[pool] == "" {
 				for q, waiting := range w.queues {
 					if slices.ContainsFunc(waiting, func(t sweep.TrialID) bool { return t.Sweep == id }) {
-						w.fail("no job of a paused sweep waits", "sweep %s in queue %s", id, w.names[q])
+						w.fail("no job of a paused sweep waits", "sweep %s in queue %s", id, w.name(q))
 					}
 				}
 			}
@@ -177,8 +180,8 @@ func (w *world) peace(t *rapid.T) {
 		w.ready(id)
 	}
 	for _, pool := range pools {
-		w.join("last t "+pool, pool, 2, "t")
-		w.join("last u "+pool, pool, 2, "u")
+		w.joinWith("last t "+pool, pool, 2, 2, "t")
+		w.joinWith("last u "+pool, pool, 2, 2, "u")
 	}
 	w.pass(6 * time.Second)
 	left := func() bool {
@@ -284,7 +287,7 @@ func TestWindowIsThePools(t *testing.T) {
 		total := int64(0)
 		for q, state := range w.state.queues {
 			if total += state.total; state.total < state.slots+min(state.slots, w.state.options.Window) {
-				t.Errorf("%d jobs for %d slots in queue %s", state.total, state.slots, w.names[q])
+				t.Errorf("%d jobs for %d slots in queue %s", state.total, state.slots, w.name(q))
 			}
 		}
 		if total > most {

@@ -9,8 +9,9 @@ import (
 	"sweep/sweep"
 )
 
-// Queue identifies the jobs for the workers of a pool whose offers have the same key.
-type Queue struct{ Pool, Offer string }
+// Queue identifies the jobs for the workers of a pool whose offers have the same key, of trials that hold the same of
+// their devices: Need is the key of that, empty for nothing.
+type Queue struct{ Pool, Offer, Need string }
 
 // queueState is a queue with workers or jobs.
 type queueState struct {
@@ -18,7 +19,11 @@ type queueState struct {
 	open, opening bool
 	// offer is the offer of its workers; nil without workers.
 	offer *sweep.Offer
-	slots int64
+	// need is what its trials hold of devices; nil for nothing. untold means that workers do not know of it: an earlier
+	// coordinator has opened the queue.
+	need   *sweep.Need
+	untold bool
+	slots  int64
 	// busy is an upper bound of the slots in use: those of the latest heartbeats, and
 	// trials that started since.
 	busy int64
@@ -50,16 +55,27 @@ const anyClass = -1
 func (s *State) openQueues() {
 	for _, q := range s.sortedQueues() {
 		state := s.queues[q]
-		if state.open || state.opening || s.backsOff(q.Pool) {
+		if state.open && !state.untold || state.opening || s.backsOff(q.Pool) {
 			continue
 		}
 		name, wanted := s.workerOf(q)
-		if !wanted {
-			delete(s.queues, q)
+		if !wanted || !s.needed(q) {
+			if !state.open {
+				s.forgetQueue(q)
+			}
 			continue
 		}
 		state.opening = true
-		s.do(Open{Queue: q, Worker: name})
+		s.do(Open{Queue: q, Need: state.need, Worker: name})
+	}
+}
+
+// forgetQueue forgets a queue that the broker does not have.
+func (s *State) forgetQueue(q Queue) {
+	delete(s.queues, q)
+	left := slices.DeleteFunc(s.derived[q.base()], func(other Queue) bool { return other == q })
+	if s.derived[q.base()] = left; len(left) == 0 {
+		delete(s.derived, q.base())
 	}
 }
 
@@ -76,7 +92,7 @@ func (s *State) opens(pool string) bool {
 // wanted reports whether a queue is open or has workers.
 func (s *State) wanted(q Queue) bool {
 	state := s.queues[q]
-	return s.workers.crews[q] != nil || state != nil && state.open
+	return s.workers.crews[q.base()] != nil && s.needed(q) || state != nil && state.open
 }
 
 // Served returns the queues that workers take jobs from, and that the broker must have.
@@ -151,7 +167,7 @@ func (s *State) removed(q Queue) (back []sweep.TrialID) {
 		return j.queue == q
 	})
 	slices.SortFunc(back, compareTrials)
-	s.queues[q] = &queueState{jobs: map[string]int64{}, since: s.now}
+	s.queues[q] = &queueState{need: s.queues[q].need, jobs: map[string]int64{}, since: s.now}
 	return back
 }
 
@@ -180,7 +196,15 @@ func (s *State) withdrawn(q Queue, taken []sweep.TrialID, sweeps []string) (back
 
 // meets reports whether the workers of a queue can run a class.
 func (q *queueState) meets(class *sweep.ClassBacklog) bool {
-	return q.offer != nil && q.offer.Meets(&class.Requirement)
+	return q.offer != nil && q.takes(class.Need) && q.offer.Meets(&class.Requirement)
+}
+
+// takes reports whether the queue is that of trials with a need.
+func (q *queueState) takes(need *sweep.Need) bool {
+	if need = q.offer.Holding(need); need == nil || q.need == nil {
+		return need == nil && q.need == nil
+	}
+	return need == q.need || need.Key() == q.need.Key()
 }
 
 // places returns how many jobs a queue of a pool may hold: one for each slot, and its share by slots of the
@@ -198,7 +222,9 @@ func (s *State) places(pool string, q *queueState, poolSlots int64) int64 {
 func (s *State) poolSlots() map[string]int64 {
 	slots := map[string]int64{}
 	for q, state := range s.queues {
-		slots[q.Pool] += state.slots
+		if q.Need == "" {
+			slots[q.Pool] += state.slots
+		}
 	}
 	return slots
 }
@@ -206,7 +232,7 @@ func (s *State) poolSlots() map[string]int64 {
 func (s *State) sortedQueues() []Queue { return slices.SortedFunc(maps.Keys(s.queues), compareQueues) }
 
 func compareQueues(a, b Queue) int {
-	return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Offer, b.Offer))
+	return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Offer, b.Offer), cmp.Compare(a.Need, b.Need))
 }
 
 func compareTrials(a, b sweep.TrialID) int {

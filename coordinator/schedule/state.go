@@ -76,6 +76,8 @@ type State struct {
 	sweeps  map[string]*sweepState
 	workers workers
 	queues  map[Queue]*queueState
+	// derived are the queues of trials that hold devices, by those of the same offers of trials that hold none.
+	derived map[Queue][]Queue
 	jobs    map[sweep.TrialID]job
 	// kinds are the offers of present workers and of those that left within kindMemory.
 	kinds map[Queue]kind
@@ -134,7 +136,7 @@ func New(options Options) *State {
 	return &State{
 		options: options, staleAll: true,
 		sweeps: map[string]*sweepState{}, workers: newWorkers(), queues: map[Queue]*queueState{},
-		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
+		derived: map[Queue][]Queue{}, jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
 		observed: map[string]time.Time{}, comparing: map[string]bool{}, unstored: map[string]bool{},
 		written: map[string]bool{}, rebalanced: map[string]time.Time{}, underway: map[string]int{},
 		backoffs: map[string]*backoff{}, asked: map[string]asked{}, rates: map[string]*rate{},

@@ -34,6 +34,9 @@ var update = flag.Bool("update", false, "write what is decided into the stories"
 //	spend ID HOURS                              its trials have taken so long
 //	priority ID N
 //	worker ID offers=T,U [slots=N] [pool=P] [draining]
+//	                                            … [gpus=N]: its machine has GPUs
+//	taken ID N                                  others use so many of a worker's GPUs
+//	uses ID CLASS, spares ID CLASS              a trial of a class used its GPU, or did not
 //	deaf ID, ready ID                           it does not stand aside, takes jobs again
 //	gone ID…, silent ID…                        workers end, or are not heard of any more
 //	take ID [N]                                 a worker takes jobs, and nobody hears of it
@@ -184,11 +187,16 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 		w.sweeps[id].Priority = times
 		w.tell(Changed{})
 	case "worker":
-		w.join(id, o.text("pool", "cpu"), o.number(t, "slots", 1), o["offers"]...)
+		w.joinWith(id, o.text("pool", "cpu"), o.number(t, "slots", 1), int64(o.number(t, "gpus", 0)), o["offers"]...)
 		if o["draining"] != nil {
 			w.workers[id].Ready = false
 			w.tell(w.heartbeat(id))
 		}
+	case "taken":
+		w.workers[id].taken = int64(times)
+		w.tell(w.heartbeat(id))
+	case "uses", "spares":
+		w.tell(Used{id, sweep.DeviceUse{Class: times, Used: name == "uses"}})
 	case "deaf":
 		w.workers[id].deaf = true
 	case "ready":
@@ -308,7 +316,7 @@ func (w *world) know(t *testing.T, name string) string {
 	switch name {
 	case "jobs":
 		for _, q := range w.state.sortedQueues() {
-			fmt.Fprintf(&b, "%s:", w.names[q])
+			fmt.Fprintf(&b, "%s:", w.name(q))
 			for _, id := range sortedKeys(w.state.queues[q].jobs) {
 				fmt.Fprintf(&b, " %s=%d", id, w.state.queues[q].jobs[id])
 			}

@@ -23,6 +23,8 @@ type sweepState struct {
 	canaries map[int]canary
 	// unmet says why no worker can run a class.
 	unmet map[int]unmet
+	// uses says of classes whether they use GPUs, where the sweep file does not say and it is known.
+	uses map[int]bool
 }
 
 // left takes in the backlogs of the named sweeps, of all active ones if none is named. A named sweep without
@@ -37,7 +39,7 @@ func (s *State) left(backlogs []sweep.Backlog, named []string) {
 			delete(s.sweeps, b.Sweep)
 			continue
 		case sw == nil:
-			sw = &sweepState{canaries: map[int]canary{}, unmet: map[int]unmet{}}
+			sw = &sweepState{canaries: map[int]canary{}, unmet: map[int]unmet{}, uses: map[int]bool{}}
 			s.sweeps[b.Sweep] = sw
 			s.reassign(b.Pool)
 		case sw.Priority != b.Priority || sw.Grids != b.Grids || begins(&sw.Backlog, &b), spends(&sw.Backlog, &b),
@@ -45,10 +47,14 @@ func (s *State) left(backlogs []sweep.Backlog, named []string) {
 			s.reassign(b.Pool)
 		}
 		sw.Backlog, sw.held = b, sw.held[:0]
+		for i := range sw.Classes {
+			sw.Classes[i].Need = sw.need(&sw.Classes[i])
+		}
 	}
 	maps.DeleteFunc(s.sweeps, func(id string, _ *sweepState) bool {
 		return !there[id] && (len(named) == 0 || slices.Contains(named, id))
 	})
+	s.needQueues()
 }
 
 // begins reports whether a sweep without written trials has some now. Then the jobs of the others

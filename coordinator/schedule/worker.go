@@ -27,6 +27,8 @@ type workers struct {
 	// turns has those that sent their latest heartbeat first at its front.
 	turns list.List
 	crews map[Queue]*crew
+	// equipped are the crews whose machines have devices.
+	equipped map[Queue]*crew
 	// versions counts the changes of the offers of each pool's workers that take jobs.
 	versions map[string]int64
 }
@@ -42,8 +44,24 @@ type crew struct {
 	busy  int64
 }
 
+// fits is how many trials with a need all of its workers that take jobs have room for, holding how many they run.
+func (c *crew) fits(need *sweep.Need) (fits, holding int64) {
+	key := need.Key()
+	for _, w := range c.members {
+		if w.Ready {
+			fits += min(w.Offer.Fits(need), int64(w.Offer.Slots))
+		}
+		for _, r := range w.Running {
+			if r.Need == key {
+				holding++
+			}
+		}
+	}
+	return fits, holding
+}
+
 func newWorkers() workers {
-	return workers{byID: map[string]*worker{}, crews: map[Queue]*crew{}, versions: map[string]int64{}}
+	return workers{byID: map[string]*worker{}, crews: map[Queue]*crew{}, equipped: map[Queue]*crew{}, versions: map[string]int64{}}
 }
 
 // add adds a worker.
@@ -54,6 +72,9 @@ func (l *workers) add(w *worker) {
 	if c == nil {
 		c = &crew{members: map[string]*worker{}}
 		l.crews[w.queue] = c
+		if len(w.Offer.Devices) > 0 {
+			l.equipped[w.queue] = c
+		}
 	}
 	c.members[w.Worker] = w
 	if w.Ready {
@@ -72,6 +93,7 @@ func (l *workers) remove(w *worker) {
 	delete(c.members, w.Worker)
 	if len(c.members) == 0 {
 		delete(l.crews, w.queue)
+		delete(l.equipped, w.queue)
 	}
 	if w.Ready {
 		c.ready--
@@ -127,6 +149,9 @@ func (f Heartbeat) apply(s *State) {
 	if s.queues[q] == nil {
 		s.queues[q] = &queueState{jobs: map[string]int64{}, since: s.now}
 	}
+	if len(f.Offer.Devices) > 0 {
+		s.needQueues()
+	}
 	if before != nil && before.queue != q {
 		s.addUp(before.queue)
 		if state := s.queues[before.queue]; state == nil || state.offer == nil { // the offer has shrunk
@@ -172,17 +197,25 @@ func (s *State) addUp(q Queue) {
 	}
 	had := state.offer != nil
 	state.offer, state.slots, state.busy = nil, 0, 0
-	if c := s.workers.crews[q]; c != nil && state.open {
-		state.offer, state.slots, state.busy = c.offer, c.slots, c.busy
+	if c := s.workers.crews[q.base()]; c != nil && state.open && s.needed(q) {
+		if q.Need == "" {
+			state.offer, state.slots, state.busy = c.offer, c.slots, c.busy
+		} else if state.need != nil {
+			state.offer = c.offer
+			state.slots, state.busy = c.fits(state.need)
+		}
 	}
 	if had && state.offer == nil {
 		state.since, state.cleared = s.now, false
+	}
+	for _, other := range s.derived[q] {
+		s.addUp(other)
 	}
 }
 
 // workerOf returns the name of the first worker of a queue.
 func (s *State) workerOf(q Queue) (name string, found bool) {
-	if c := s.workers.crews[q]; c != nil {
+	if c := s.workers.crews[q.base()]; c != nil {
 		for _, w := range c.members {
 			if !found || w.Name < name {
 				name, found = w.Name, true

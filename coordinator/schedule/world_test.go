@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ type world struct {
 	workers     map[string]*hand
 	heartbeatAt time.Time
 	names       map[Queue]string
+	needs       map[string]*sweep.Need
 	offers      map[Queue]sweep.Offer
 	ended       int
 	commands    int64
@@ -121,6 +123,46 @@ type hand struct {
 	// deaf says that it does not stand aside.
 	deaf bool
 	has  []sweep.TrialID
+	// holds are the queues that its trials came from, gpus is how many it has, taken how many others use.
+	holds       map[sweep.TrialID]Queue
+	gpus, taken int64
+}
+
+// requires is what a class needs of workers: TRAINER, or TRAINER@GPUS.
+func requires(class string) sweep.Requirement {
+	trainer, count, holds := strings.Cut(class, "@")
+	r := sweep.Requirement{Trainer: trainer}
+	if holds {
+		gpus, err := strconv.ParseFloat(count, 64)
+		if err != nil {
+			panic(err)
+		}
+		r.Need = &sweep.Need{GPUs: int64(gpus * sweep.WholeDevice)}
+	}
+	return r
+}
+
+// name is that of a queue in stories: POOL:TRAINERS, with @GPUS for trials that hold some.
+func (w *world) name(q Queue) string {
+	name := w.names[q.base()]
+	if need := w.needs[q.Need]; need != nil {
+		name += "@" + sweep.PartText(need.GPUs)
+		if need.Presumed {
+			name += "?"
+		}
+	}
+	return name
+}
+
+// free is how many thousandths of GPUs a worker has left.
+func (w *world) free(h *hand) int64 {
+	free := (h.gpus - h.taken) * sweep.WholeDevice
+	for _, id := range h.has {
+		if q := h.holds[id]; q.Need != "" && w.needs[q.Need] != nil {
+			free -= w.needs[q.Need].GPUs
+		}
+	}
+	return free
 }
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -134,7 +176,7 @@ func newWorld(window, largest, page int, exclusive bool) *world {
 		trials: map[sweep.TrialID]*trial{}, ends: map[string]map[int]*ends{}, searches: map[string]*searchWorld{}, most: map[string]int64{},
 		next: map[string]int64{}, deletions: map[string]int{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
 		held:    map[string][]func(){},
-		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
+		workers: map[string]*hand{}, names: map[Queue]string{}, needs: map[string]*sweep.Need{}, offers: map[Queue]sweep.Offer{},
 		unjust: map[Queue]time.Time{}, comparing: map[string]bool{}, comparisons: map[string]int{}, stored: map[string]int{},
 		shared: sweep.BudgetState{Number: 1, Budget: sweep.Budget{Name: "shared", Trials: 12}},
 	}
@@ -166,7 +208,7 @@ func (w *world) backlog(id string) sweep.Backlog {
 	for class, trainer := range w.classes[id] {
 		e := w.endsOf(id, class)
 		b.Classes = append(b.Classes, sweep.ClassBacklog{Class: class,
-			Requirement: sweep.Requirement{Trainer: trainer}, Tried: e.tried, Errors: e.errors})
+			Requirement: requires(trainer), Tried: e.tried, Errors: e.errors})
 	}
 	written := false
 	for t := range maps.Values(w.trials) {
@@ -307,6 +349,9 @@ func (w *world) brokers(a Action) Fact {
 	}
 	switch a := a.(type) {
 	case Open:
+		if (a.Queue.Need != "") != (a.Need != nil) {
+			w.fail("queues of needs have them", "%+v", a)
+		}
 		if done.Err == nil && w.queues[a.Queue] == nil {
 			w.queues[a.Queue] = []sweep.TrialID{}
 		}
@@ -348,7 +393,7 @@ func (w *world) brokers(a Action) Fact {
 // databases carries an action on the database out, unless one failed before.
 func (w *world) databases(a Action, failed bool) Fact {
 	switch a := a.(type) {
-	case Report, Gone:
+	case Report, Gone, Learn:
 		return nil
 	case Choose:
 		w.choose(a)
@@ -539,10 +584,10 @@ func (w *world) dispatch(a Dispatch) Fact {
 	done := Done{Action: a}
 	batches := map[Queue][]sweep.TrialID{}
 	for _, p := range a.Places {
-		offer := w.offers[p.Queue]
-		if !offer.Meets(p.Requirement) {
+		offer := w.offers[p.Queue.base()]
+		if !offer.Meets(p.Requirement) || offer.Holding(p.Requirement.Need).Key() != p.Queue.Need {
 			w.fail("jobs reach only queues that meet them", "a job that needs %+v in queue %s", p.Requirement,
-				w.names[p.Queue])
+				w.name(p.Queue))
 		}
 		var taken *trial
 		for _, t := range w.trials {
@@ -615,7 +660,7 @@ func (w *world) publish(q Queue, ids []sweep.TrialID) Fact {
 		}
 		for other, waiting := range w.queues {
 			if slices.Contains(waiting, id) {
-				w.fail("a trial has one job", "trial %s has one in %s", id, w.names[other])
+				w.fail("a trial has one job", "trial %s has one in %s", id, w.name(other))
 			}
 		}
 		w.queues[q] = append(w.queues[q], id)
@@ -632,14 +677,14 @@ func (w *world) check() {
 		if slots := w.state.poolSlots()[q.Pool]; state.offer != nil && state.total > w.state.places(q.Pool, state, slots) &&
 			state.slots >= state.total {
 			w.fail("the window bounds what waits", "%d jobs in queue %s of %d slots", state.total,
-				w.names[q], state.slots)
+				w.name(q), state.slots)
 		}
 		ids := w.state.idleElsewhere(q, state, w.state.idle())
 		if len(ids) == 0 || w.state.underway[q.Pool] > 0 || w.state.backoffs[q.Pool] != nil || w.down || w.state.trouble {
 			w.unjust[q] = w.now
 		}
 		if since, known := w.unjust[q]; known && w.now.Sub(since) > LookInterval+deliveredGrace {
-			w.fail("no job waits while workers elsewhere are idle", "sweeps %v in queue %s", ids, w.names[q])
+			w.fail("no job waits while workers elsewhere are idle", "sweeps %v in queue %s", ids, w.name(q))
 		}
 	}
 	for id, b := range w.sweeps {
@@ -660,26 +705,48 @@ func (w *world) heartbeat(id string) Fact {
 	h.Running = nil
 	for _, t := range h.has {
 		if w.trials[t].state == sweep.Running {
-			h.Running = append(h.Running, Running{TrialID: t, Execution: t.String()})
+			h.Running = append(h.Running, Running{TrialID: t, Execution: t.String(), Need: h.holds[t].Need})
 		}
+	}
+	h.Devices = nil
+	held := (h.gpus-h.taken)*sweep.WholeDevice - w.free(h)
+	for i := range h.gpus {
+		d := Device{Device: fmt.Sprintf("gpu %d", i), Kind: sweep.GPUDevice, Held: min(held, sweep.WholeDevice)}
+		if held -= d.Held; i >= h.gpus-h.taken {
+			d.Busy = "process 7 uses it"
+		}
+		h.Devices = append(h.Devices, d)
 	}
 	return h.Heartbeat
 }
 
 // join has a worker come, or change what it offers.
 func (w *world) join(id, pool string, slots int, trainers ...string) {
+	w.joinWith(id, pool, slots, 0, trainers...)
+}
+
+// joinWith has a worker come that has GPUs.
+func (w *world) joinWith(id, pool string, slots int, gpus int64, trainers ...string) {
 	h := w.workers[id]
 	if h == nil {
-		h = &hand{}
+		h = &hand{holds: map[sweep.TrialID]Queue{}}
 		w.workers[id] = h
 	}
+	h.gpus, h.taken = gpus, 0
 	offer := sweep.Offer{Pool: pool, Slots: slots}
+	if gpus > 0 {
+		offer.Devices = []sweep.DeviceOffer{{Name: sweep.GPUDevice, Count: gpus}}
+	}
 	for _, name := range trainers {
 		offer.Trainers = append(offer.Trainers, sweep.TrainerOffer{Name: name})
 	}
 	h.Heartbeat = Heartbeat{Worker: id, Name: id, Offer: offer, Ready: true}
-	q := Queue{pool, offer.Key()}
-	w.names[q], w.offers[q] = pool+":"+strings.Join(trainers, "+"), offer
+	q := Queue{Pool: pool, Offer: offer.Key()}
+	name := pool + ":" + strings.Join(trainers, "+")
+	if gpus > 0 {
+		name += fmt.Sprintf("/%d", gpus)
+	}
+	w.names[q], w.offers[q] = name, offer
 	w.tell(w.heartbeat(id))
 }
 
@@ -730,7 +797,7 @@ func (w *world) tellLate() {
 // take has a worker get a job of its queue, start it and be heard of if started says so.
 func (w *world) take(id string, started bool) bool {
 	h := w.workers[id]
-	q := Queue{h.Offer.Pool, h.Offer.Key()}
+	q := w.servedBy(h)
 	if len(w.queues[q]) == 0 {
 		return false
 	}
@@ -741,11 +808,24 @@ func (w *world) take(id string, started bool) bool {
 	}
 	t.inHand = true
 	h.has = append(h.has, t.id)
+	h.holds[t.id] = q
 	if started {
 		t.state = sweep.Running
 		w.tell(Heard{[]sweep.TrialID{t.id}})
 	}
 	return true
+}
+
+// servedBy returns the queue from which a worker takes the next job: one of trials that hold devices if these are free.
+func (w *world) servedBy(h *hand) Queue {
+	base := Queue{Pool: h.Offer.Pool, Offer: h.Offer.Key()}
+	free := w.free(h)
+	for _, q := range slices.SortedFunc(maps.Keys(w.queues), compareQueues) {
+		if need := w.needs[q.Need]; q.base() == base && need != nil && len(w.queues[q]) > 0 && need.GPUs <= free {
+			return q
+		}
+	}
+	return base
 }
 
 // end has a worker complete the first trial that it has.
@@ -880,7 +960,7 @@ func (w *world) show(a Action) string {
 		var b strings.Builder
 		last := ""
 		for _, p := range a.Places {
-			if name := w.names[p.Queue]; name != last {
+			if name := w.name(p.Queue); name != last {
 				fmt.Fprintf(&b, " %s", name)
 				last = name
 			}
@@ -888,14 +968,17 @@ func (w *world) show(a Action) string {
 		}
 		return "dispatch" + b.String()
 	case Open:
-		if a.Again {
-			return fmt.Sprintf("open %s again", w.names[a.Queue])
+		if a.Need != nil {
+			w.needs[a.Queue.Need] = a.Need
 		}
-		return fmt.Sprintf("open %s", w.names[a.Queue])
+		if a.Again {
+			return fmt.Sprintf("open %s again", w.name(a.Queue))
+		}
+		return fmt.Sprintf("open %s", w.name(a.Queue))
 	case Withdraw:
-		return fmt.Sprintf("withdraw %s %s", w.names[a.Queue], strings.Join(a.Sweeps, " "))
+		return fmt.Sprintf("withdraw %s %s", w.name(a.Queue), strings.Join(a.Sweeps, " "))
 	case Remove:
-		return "remove " + w.names[a.Queue]
+		return "remove " + w.name(a.Queue)
 	case Purge:
 		return fmt.Sprintf("purge %s %s%s", a.Pool, a.Sweep, strings.TrimSuffix(fmt.Sprint(" ", a.Indices), " []"))
 	case Report:
@@ -903,6 +986,8 @@ func (w *world) show(a Action) string {
 			return strings.TrimRight("works again "+a.Pool, " ")
 		}
 		return fmt.Sprintf("report %v", a.Err)
+	case Learn:
+		return fmt.Sprintf("learn %s class %d uses=%v", a.Sweep, a.Class, a.Used)
 	case Gone:
 		return "gone " + strings.Join(a.Workers, " ")
 	}

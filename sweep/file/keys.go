@@ -30,11 +30,10 @@ func topFields(spec *sweep.Spec, names nameSchemas) []field {
 			(*decoder).decodeBudget},
 		{"requires", documented(object{
 			"type": "object", "propertyNames": object{"type": "string", "pattern": token().String()},
-			"properties": object{
-				memoryKey: textSchema("The memory that a trial needs, as in 8GiB; without it the trainer's estimate."),
-			},
+			"properties":           fieldSchemas(requireFields(&sweep.Spec{})),
 			"additionalProperties": object{"type": "string"},
-		}, "Labels that a worker must have, as in {gpu: a100}, and memory."), (*decoder).decodeRequires},
+		}, "What a trial holds of its machine, as in {gpus: 1, memory: 8GiB}, and labels that a worker must have, as in "+
+			"{zone: a}."), (*decoder).decodeRequires},
 		{"parameters", names.parameters, (*decoder).decodeParameters},
 		{"replicates", documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with "+
 			"the values 1 to k, which varies fastest. Trials that differ only in it are replicates of one grid point."),

@@ -47,6 +47,8 @@ type Heartbeat struct {
 type Running struct {
 	sweep.TrialID
 	Execution string `json:"execution"`
+	// Need is the key of what the execution holds of the worker's devices.
+	Need string `json:"need,omitempty"`
 }
 
 // Halt says that a trial is to stop early when it has reported Band values, and why.
@@ -73,6 +75,8 @@ type HeartbeatAnswer struct {
 	Ended []sweep.TrialID `json:"ended,omitempty"`
 	// Aside, if not nil, has the worker take no jobs until a probe succeeds.
 	Aside *Aside `json:"aside,omitempty"`
+	// Needs are those of the trials that wait for devices of the worker's offer: each has a queue.
+	Needs []sweep.Need `json:"needs,omitempty"`
 	// AckWait is the AckWait of the consumer of the worker's queue; 0 if it is not known
 	// yet.
 	AckWait time.Duration `json:"ack_wait,omitempty"`
@@ -162,7 +166,7 @@ func (w *Wire) ServeHeartbeats(heard func(Heartbeat) *HeartbeatAnswer) (stop fun
 		if answer == nil {
 			return
 		}
-		if known, ok := w.ackWaits.Load(Queue{h.Heartbeat.Pool, h.Heartbeat.Offer.Key()}); ok {
+		if known, ok := w.ackWaits.Load(Queue{Pool: h.Heartbeat.Pool, Offer: h.Heartbeat.Offer.Key()}); ok {
 			answer.AckWait = known.(time.Duration)
 		}
 		data, err := json.Marshal(heartbeatAnswer{Version, *answer})

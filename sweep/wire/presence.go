@@ -49,6 +49,8 @@ type WorkerStatus struct {
 	Refusals []WorkerRefusal `json:"refusals,omitempty"`
 	// Problem is why the worker cannot report the results of its trials.
 	Problem string `json:"problem,omitempty"`
+	// Devices are those that its trials may hold.
+	Devices []WorkerDevice `json:"devices,omitempty"`
 	// Spool is what waits for the artifact store; nil if nothing does.
 	Spool *WorkerSpool `json:"spool,omitempty"`
 }
@@ -64,6 +66,17 @@ type WorkerSpool struct {
 	Failing bool   `json:"failing,omitempty"`
 }
 
+// WorkerDevice is a device of a worker.
+type WorkerDevice struct {
+	// Device is its name, as gpu 0, Kind that of all that are counted together.
+	Device string `json:"device"`
+	Kind   string `json:"kind"`
+	// Held is how many thousandths of it trials of the worker hold.
+	Held int64 `json:"held,omitempty"`
+	// Busy is why it is not given to a trial although it is not held.
+	Busy string `json:"busy,omitempty"`
+}
+
 // WorkerRefusal is a job that a worker could not run.
 type WorkerRefusal struct {
 	sweep.TrialID
@@ -76,6 +89,8 @@ type WorkerSlot struct {
 	// Trial is nil while the slot waits for a job.
 	Trial *sweep.TrialID `json:"trial,omitempty"`
 	Since time.Time      `json:"since"`
+	// Devices are what the trial holds, as gpu 0.
+	Devices string `json:"devices,omitempty"`
 }
 
 // Presence is a worker, to be shown and controlled by the presence service. Its methods return at once.

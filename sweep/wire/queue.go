@@ -13,30 +13,45 @@ import (
 	"sweep/sweep"
 )
 
-// Queue identifies the jobs for the workers of a pool whose offers have the same key.
-type Queue struct{ Pool, Offer string }
+// Queue identifies the jobs for the workers of a pool whose offers have the same key, of trials that hold the same of
+// their devices: Need is the sweep.Need's key, empty for nothing.
+type Queue struct{ Pool, Offer, Need string }
 
-// String returns "pool/offer".
-func (q Queue) String() string { return q.Pool + "/" + q.Offer }
+// String returns "pool/offer", with the need, if there is one, behind a hyphen.
+func (q Queue) String() string { return q.Pool + "/" + q.token() }
+
+// token stands for offer and need in subjects and in the consumer's name.
+func (q Queue) token() string {
+	if q.Need == "" {
+		return q.Offer
+	}
+	return q.Offer + "-" + q.Need
+}
+
+// queueOf returns the queue of a pool that a token stands for.
+func queueOf(pool, token string) Queue {
+	offer, need, _ := strings.Cut(token, "-")
+	return Queue{pool, offer, need}
+}
 
 // stream names the pool's stream of jobs, consumer the queue's consumer of it.
 func (q Queue) stream() string   { return jobsStream(q.Pool) }
-func (q Queue) consumer() string { return q.Offer }
+func (q Queue) consumer() string { return q.token() }
 
 const jobsPrefix = "sweep.work."
 
 // filter is the subject of all jobs of the queue.
-func (q Queue) filter() string { return jobsPrefix + q.Pool + "." + q.Offer + ".>" }
+func (q Queue) filter() string { return jobsPrefix + q.Pool + "." + q.token() + ".>" }
 
 func (q Queue) subject(id sweep.TrialID) string {
-	return jobsPrefix + q.Pool + "." + q.Offer + "." + id.Sweep + "." + strconv.FormatInt(id.Index, 10)
+	return jobsPrefix + q.Pool + "." + q.token() + "." + id.Sweep + "." + strconv.FormatInt(id.Index, 10)
 }
 
 func (q Queue) check() error {
 	if err := CheckToken("pool", q.Pool); err != nil {
 		return err
 	}
-	return CheckToken("offer", q.Offer)
+	return CheckToken("offer", q.token())
 }
 
 // trialOfJob returns the queue and trial that a job's subject names.
@@ -46,7 +61,7 @@ func trialOfJob(subject string) (q Queue, id sweep.TrialID, err error) {
 		return Queue{}, sweep.TrialID{}, fmt.Errorf("subject %q is no job's", subject)
 	}
 	id, err = trialOfTokens(subject, tokens[4], tokens[5])
-	return Queue{tokens[2], tokens[3]}, id, err
+	return queueOf(tokens[2], tokens[3]), id, err
 }
 
 // OpenQueue creates a queue and its pool's stream unless they exist. It does not change an
@@ -103,7 +118,7 @@ func (w *Wire) Queues(ctx context.Context) (floors map[Queue]uint64, failed map[
 		}
 		consumers := s.ListConsumers(ctx)
 		for c := range consumers.Info() {
-			q := Queue{Pool: pool, Offer: c.Name}
+			q := queueOf(pool, c.Name)
 			w.ackWaits.Store(q, c.Config.AckWait) // an operator may have changed it
 			mu.Lock()
 			floors[q] = c.AckFloor.Stream

@@ -39,7 +39,7 @@ var environment = []string{
 	"SWEEP_KERNEL", "SWEEP_THREADS", "SWEEP_HISTORY",
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "GOTRACEBACK", "GORACE",
 	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
-	"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
 	// Windows programs do not start without it.
 	"SYSTEMROOT",
 }
@@ -89,7 +89,7 @@ var _ sweep.Launcher = (*Launcher)(nil)
 // Launch implements sweep.Launcher. It starts the process and requests its description, so a
 // launched trainer answers. When ctx ends during the start, the process is killed; later ctx has
 // no effect.
-func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, error) {
+func (l *Launcher) Launch(ctx context.Context, name string, variables ...string) (sweep.Process, error) {
 	argv, err := l.find(name)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, erro
 		HandshakeConfig: handshake,
 		Plugins:         plugin.PluginSet{pluginName: &adapter{}},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
-			command.env, sockets = append(l.environ(scratch), cmd.Env...), socketDir
+			command.env, sockets = append(l.environ(scratch, variables), cmd.Env...), socketDir
 			return command, nil
 		},
 		AutoMTLS:         true,
@@ -292,12 +292,20 @@ func suffix() string {
 	return ""
 }
 
-// environ returns the environment of a trainer, without the variables of go-plugin.
-func (l *Launcher) environ(s *scratch) []string {
+// environ returns the environment of a trainer, without the variables of go-plugin. Those that are given replace others,
+// and remove them where they have no value.
+func (l *Launcher) environ(s *scratch, given []string) []string {
 	environ := []string{"HOME=" + cmp.Or(l.Home, s.home()), "TMPDIR=" + s.temp()}
 	for _, name := range append(slices.Clone(environment), l.Environment...) {
 		if value, ok := os.LookupEnv(name); ok {
 			environ = append(environ, name+"="+value)
+		}
+	}
+	for _, variable := range given {
+		name, _, set := strings.Cut(variable, "=")
+		environ = slices.DeleteFunc(environ, func(other string) bool { return strings.HasPrefix(other, name+"=") })
+		if set {
+			environ = append(environ, variable)
 		}
 	}
 	return environ
