@@ -122,8 +122,13 @@ var optimizerParameters = []sweep.ParameterSchema{
 		Doc: "learning rate ρ of the first epoch"},
 	{Name: "schedule", Type: sweep.StringType, Default: "exponential", Neutral: "exponential",
 		Endless: []any{"exponential"},
-		Enum:    []any{"exponential", "linear"},
-		Doc:     "how the learning rate falls: exponential by decay, or linear from lr to 0 over the trial"},
+		Enum:    []any{"exponential", linearSchedule, cosineSchedule},
+		Doc: "how the learning rate falls: exponential by decay, or from lr to 0 over the trial, linear or as half a " +
+			"period of a cosine: ρ·(1 + cos(π·s/S))/2 in step s of S (Loshchilov and Hutter 2017)"},
+	{Name: "warmup", Type: sweep.IntegerType, Default: int64(0), Neutral: int64(0), Minimum: new(0.0),
+		Maximum: new(1e6),
+		Doc: "epochs in which the learning rate first rises: step s of these W steps trains with ρ·(s + 1)/W; linear " +
+			"and cosine fall over the steps after them"},
 	{Name: "decay", AppliesWhen: exponential, Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0),
 		ExclusiveMinimum: true, Maximum: new(1.0),
 		Doc: "decay α: epoch e (from 0) trains with ρ·α^e; where a task has no epochs the time between " +
@@ -147,6 +152,10 @@ var optimizerParameters = []sweep.ParameterSchema{
 		Doc: "added to the root of the second moment (Keras: 1e-7)"},
 	{Name: "momentum", AppliesWhen: sweep.Match{"optimizer": {"sgd"}}, Type: sweep.NumberType,
 		Default: int64(0), Minimum: new(0.0), Maximum: new(1.0), Doc: "momentum of sgd"},
+	{Name: "weight_decay", Type: sweep.NumberType, Default: int64(0), Neutral: int64(0), Minimum: new(0.0),
+		Maximum: new(100.0),
+		Doc: "λ of the decoupled weight decay (AdamW, Loshchilov and Hutter 2019), with any optimiser: each step first " +
+			"multiplies all parameters but those that move on a manifold by 1 - λ times the learning rate"},
 	{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0),
 		Doc: "largest global gradient norm; 0 does not clip"},
 	{Name: "batch", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0),

@@ -164,7 +164,7 @@ func TestPermutationsAreStored(t *testing.T) {
 			return nil
 		}
 		if _, err := said(func(file *safetensors.File) { at(file).Name = "x" }); err == nil ||
-			!strings.Contains(err.Error(), "permutations 0.") {
+			!strings.Contains(err.Error(), " permutations ") {
 			t.Errorf("%s without permutations: %v", model, err)
 		}
 		if _, err := said(func(file *safetensors.File) { at(file).Data[0] ^= 1 }); err == nil ||

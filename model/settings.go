@@ -19,6 +19,7 @@ type settings struct {
 	optimizer optim.Options
 	rate      rate
 	clip      float64
+	patience  int // validations without a better one after which training ends; 0 for none
 	batch     int
 	protocol  protocol.Protocol
 	testEvery int
@@ -75,13 +76,14 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 				Decay: r.Number("rmsprop_decay"), Epsilon: r.Number("epsilon"),
 				Uncorrected: !r.Boolean("rmsprop_correction"),
 			},
-			Momentum: r.Number("momentum"),
+			Momentum: r.Number("momentum"), Decay: r.Number("weight_decay"),
 		},
 		rate: rate{
 			initial: r.Number("lr"), decay: r.Number("decay"), every: r.Integer("decay_every"),
-			linear: r.Text("schedule") == "linear",
+			schedule: r.Text("schedule"), warmup: r.Integer("warmup"),
 		},
 		clip:      r.Number("clip"),
+		patience:  r.Integer("patience"),
 		batch:     r.Integer("batch"),
 		testEvery: r.Integer("test_every"), gradientNorms: r.Integer("gradient_norms"),
 		gapCurves: r.Boolean("gap_curves"), reportEvery: r.Integer("report_every"),

@@ -136,7 +136,7 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 	if err := t.endResumed(ctx); err != nil {
 		return nil, err
 	}
-	for t.position() < t.plan.Steps && !t.diverged {
+	for t.position() < t.plan.Steps && !t.diverged && !t.exhausted() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -170,6 +170,19 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 		return nil, err
 	}
 	return result, t.curves.flush(sink)
+}
+
+// exhausted says whether so many validations as the parameter patience says have brought no better
+// weights.
+func (t *training) exhausted() bool {
+	if t.s.patience == 0 || t.best.Epoch == 0 || !t.atInterval() {
+		return false
+	}
+	since := t.mark() - t.best.Epoch
+	if !t.plan.Epochs {
+		since /= t.plan.Interval
+	}
+	return since >= t.s.patience
 }
 
 // position is the number of steps done.

@@ -17,11 +17,17 @@ type Options struct {
 	Adam     AdamOptions
 	RMSprop  RMSpropOptions
 	Momentum float64
+
+	// Decay is λ of the decoupled weight decay of Loshchilov and Hutter (2019), as PyTorch's AdamW has
+	// it: θ ← (1 - rate λ) θ before each step, of all tensors but those on a manifold.
+	Decay float64
 }
 
 // Optimizer moves all tensors of an arena. Tensors of one rule and rate that follow one another
 // are a group, which is moved in one loop; one that moves on a manifold is a group of its own.
 type Optimizer[F kernel.Float] struct {
+	set     *kernel.Set[F]
+	decay   float64
 	groups  []group[F]
 	moments [][]F
 	steps   int
@@ -29,8 +35,9 @@ type Optimizer[F kernel.Float] struct {
 
 // group is the rule of some tensors, and their factor of the learning rate.
 type group[F kernel.Float] struct {
-	rule rule[F]
-	rate float64
+	rule   rule[F]
+	rate   float64
+	values []F // nil of a group without weight decay
 }
 
 // State is what an [Optimizer] remembers between steps.
@@ -41,7 +48,7 @@ type State[F kernel.Float] struct {
 
 // New returns the optimiser of all tensors of an allocated arena.
 func New[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options Options) (*Optimizer[F], error) {
-	o, views := &Optimizer[F]{}, arena.Views()
+	o, views := &Optimizer[F]{set: set, decay: options.Decay}, arena.Views()
 	for len(views) > 0 {
 		v, end := views[0], len(arena.Values())
 		name := options.rule(v.Rule)
@@ -57,7 +64,11 @@ func New[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options Opt
 		if err != nil {
 			return nil, err
 		}
-		o.groups = append(o.groups, group[F]{r, v.Rate})
+		g := group[F]{rule: r, rate: v.Rate}
+		if options.Decay > 0 && name != weight.RuleCayley {
+			g.values = arena.Values()[v.Offset:end]
+		}
+		o.groups = append(o.groups, g)
 		o.moments = append(o.moments, r.memory()...)
 	}
 	return o, nil
@@ -97,6 +108,9 @@ func newRule[F kernel.Float](set *kernel.Set[F], name weight.Rule, v *weight.Vie
 func (o *Optimizer[F]) Step(rate float64) {
 	o.steps++
 	for _, g := range o.groups {
+		if g.values != nil {
+			o.set.Scale(g.values, F(1-rate*g.rate*o.decay))
+		}
 		g.rule.step(rate*g.rate, o.steps)
 	}
 }

@@ -181,3 +181,40 @@ func TestBadGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestDecay: a step with weight decay is one without it from parameters that were multiplied by 1 - rate λ before, of each
+// tensor at its own rate; on a manifold there is none. For plain gradient descent that is θ - rate (g + λ θ).
+func TestDecay(t *testing.T) {
+	const rate, decay = .03, .7
+	for _, rule := range []weight.Rule{weight.RuleAdam, weight.RuleRMSprop, weight.RuleSGD} {
+		arena, before := mixture(), mixture()
+		options := testOptions(rule)
+		plain, err := New(kernel.Float64(), before, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.Decay = decay
+		decayed, err := New(kernel.Float64(), arena, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := range 3 {
+			draw(arena, random.New(7, 0))
+			copy(before.Gradients(), arena.Gradients())
+			for _, v := range before.Views() {
+				for i := range v.Value {
+					if v.Rule != weight.RuleCayley {
+						v.Value[i] *= 1 - rate*v.Rate*decay
+					}
+				}
+			}
+			plain.Step(rate)
+			decayed.Step(rate)
+			for i, v := range arena.Views() {
+				if !slices.Equal(v.Value, before.Views()[i].Value) {
+					t.Errorf("%s, step %d, tensor %s: %v, want %v", rule, step, v.Name, v.Value, before.Views()[i].Value)
+				}
+			}
+		}
+	}
+}
