@@ -37,6 +37,8 @@ type needs struct {
 	// waiting has the job that waits for several devices, and reserved those that it has.
 	waiting  *backlog
 	reserved *device.Lease
+	// hungry means that there are jobs for which devices are missing, as far as is known.
+	hungry bool
 
 	mu sync.Mutex
 	// list are the needs for which there are queues, those first that were served longest ago.
@@ -120,6 +122,7 @@ func (n *needs) run(ctx context.Context) {
 	defer func() {
 		n.closeAll()
 		n.giveUp()
+		n.pool.Want(false)
 	}()
 	for ctx.Err() == nil {
 		pause := needPause
@@ -154,6 +157,7 @@ func (n *needs) round(ctx context.Context) bool {
 	list := slices.Clone(n.list)
 	n.mu.Unlock()
 	n.pool.Refresh(ctx, len(list) > 0)
+	n.pool.Want(len(list) > 0 && n.hungry)
 	took := n.fill()
 	for more := true; more && ctx.Err() == nil && !n.worker.isAside() && n.room(); {
 		more = n.takeAny(ctx)
@@ -202,11 +206,13 @@ func (n *needs) served(need *sweep.Need) {
 // GPUs is taken when they are not yet free, if no other waits so.
 func (n *needs) take(ctx context.Context, need *sweep.Need) bool {
 	lease := n.pool.Take(need)
+	n.hungry = n.hungry || lease == nil
 	waits := lease == nil && need.WholeGPUs() > 1 && n.reserved == nil && n.pool.Could(need)
 	if lease == nil && !waits {
 		return false
 	}
 	d := n.request(ctx, need)
+	n.hungry = d != nil
 	switch {
 	case d == nil && lease != nil:
 		lease.Cancel()

@@ -391,6 +391,54 @@ func TestUse(t *testing.T) {
 	})
 }
 
+// TestFair shares devices between people by halves, whoever comes first: who holds more leaves what comes free to who holds
+// less and waits.
+func TestFair(t *testing.T) {
+	g := devicetest.New(t, 4)
+	folder := filepath.Join(t.TempDir(), "locks")
+	pool := func(person string) *Pool {
+		m, err := find(t.Context(), Choice{Auto: true}, []driver{fakeSMI(g)}, variables())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := NewPool(m, Options{Locks: folder})
+		p.fresh, p.yield, p.locks.person = time.Hour, time.Hour, person
+		p.Refresh(t.Context(), true)
+		return p
+	}
+	a, b := pool("1"), pool("2")
+	var held []*Lease
+	for range 4 {
+		l := a.Take(gpus(1000))
+		if l == nil {
+			t.Fatal("one who is alone does not get all")
+		}
+		held = append(held, l)
+	}
+	for n := 1; n <= 4; n++ { // the first one's trials end, and the second one waits
+		b.Want(true)
+		held[n-1].Cancel()
+		mine := a.Take(gpus(1000))
+		if wants := n > 2; (mine != nil) != wants {
+			t.Fatalf("of 4 devices, %d came free: who holds the others gets it: %v, want %v", n, mine != nil, wants)
+		}
+		if theirs := b.Take(gpus(1000)); (theirs != nil) != (mine == nil) {
+			t.Fatalf("device %d: nobody, or both, have it", n)
+		}
+	}
+	b.Want(false)
+	if others := a.locks.others(); len(others) > 0 {
+		t.Errorf("%v still wait", others)
+	}
+	a.yield = 0 // who waits and does not take what is free, cannot use it
+	b.Want(true)
+	c := pool("1")
+	c.yield = 0
+	if l := c.Take(gpus(1000)); l != nil {
+		t.Errorf("a device is given twice: %s", l)
+	}
+}
+
 // TestLocks shares devices with another process, which is as good as another pool.
 func TestLocks(t *testing.T) {
 	g := devicetest.New(t, 2)

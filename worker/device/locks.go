@@ -1,10 +1,13 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,9 +15,15 @@ import (
 const DefaultLocks = "/tmp/sweep-devices"
 
 // locks are the files by which processes lease devices. The kernel frees what a process has locked when it ends.
-type locks struct{ folder string }
+type locks struct {
+	folder string
+	// person is whose process this is.
+	person string
+	// wanting is locked while this process waits for devices.
+	wanting *lock
+}
 
-func newLocks(folder string) *locks { return &locks{folder} }
+func newLocks(folder string) *locks { return &locks{folder: folder, person: strconv.Itoa(os.Getuid())} }
 
 // lock is a locked file.
 type lock struct{ file *os.File }
@@ -33,10 +42,18 @@ const (
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
+// path is that of a file.
+func (l *locks) path(name string) string {
+	return filepath.Join(l.folder, notInNames.ReplaceAllString(name, "_")+".lock")
+}
+
+// lockName is the name of a device's file.
+func lockName(d Device) string { return cmp.Or(d.ID, d.String()) }
+
 // open opens the file of a device, which it makes if there is none. A file of somebody else in a folder of everybody's
 // must not be opened to be made.
 func (l *locks) open(name string) (*os.File, error) {
-	path := filepath.Join(l.folder, notInNames.ReplaceAllString(name, "_")+".lock")
+	path := l.path(name)
 	file, err := openLock(path, os.O_RDWR)
 	if err == nil || !os.IsNotExist(err) {
 		return file, err
@@ -55,11 +72,7 @@ func (l *locks) open(name string) (*os.File, error) {
 
 // take locks a device, or returns why it cannot.
 func (l *locks) take(d Device) (held *lock, problem string) {
-	name := d.ID
-	if name == "" {
-		name = d.String()
-	}
-	file, err := l.open(name)
+	file, err := l.open(lockName(d))
 	if err != nil {
 		return nil, fmt.Sprintf("it cannot be locked: %v", err)
 	}
@@ -68,10 +81,70 @@ func (l *locks) take(d Device) (held *lock, problem string) {
 		holder := make([]byte, 64)
 		n, _ := file.ReadAt(holder, 0) // it only informs
 		who, _, _ := strings.Cut(string(holder[:n]), "\n")
+		who, _, _ = strings.Cut(who, " ")
 		return nil, fmt.Sprintf("another run on this machine holds it (process %s)", who)
 	}
 	if file.Truncate(0) == nil {
-		_, _ = file.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+		_, _ = file.WriteAt(fmt.Appendf(nil, "%d %s\n", os.Getpid(), l.person), 0)
 	}
 	return &lock{file}, ""
+}
+
+// wantPrefix begins the names of the files of processes that wait for devices: want.PERSON.PROCESS.
+const wantPrefix = "want."
+
+// want notes whether this process waits for devices, for those of other people.
+func (l *locks) want(wants bool) {
+	if wants == (l.wanting != nil) {
+		return
+	}
+	name := fmt.Sprint(wantPrefix, l.person, ".", os.Getpid())
+	if !wants {
+		_ = os.Remove(l.path(name))
+		l.wanting.close()
+		l.wanting = nil
+		return
+	}
+	file, err := l.open(name)
+	if err == nil && lockFile(file) == nil {
+		l.wanting = &lock{file}
+	} else if err == nil {
+		_ = file.Close()
+	}
+}
+
+// others are the other people whose processes wait for devices.
+func (l *locks) others() (people []string) {
+	entries, _ := os.ReadDir(l.folder) // nobody has made it
+	for _, entry := range entries {
+		name, wants := strings.CutPrefix(entry.Name(), wantPrefix)
+		if person, _, _ := strings.Cut(name, "."); wants && person != l.person && !slices.Contains(people, person) &&
+			locked(filepath.Join(l.folder, entry.Name())) {
+			people = append(people, person)
+		}
+	}
+	return people
+}
+
+// held counts the devices that people hold.
+func (l *locks) held(devices []Device) map[string]int {
+	held := map[string]int{}
+	for _, d := range devices {
+		path := l.path(lockName(d))
+		if text, err := os.ReadFile(path); err == nil && locked(path) {
+			_, person, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+			held[person]++
+		}
+	}
+	return held
+}
+
+// locked reports whether a process has locked a file.
+func locked(path string) bool {
+	file, err := openLock(path, os.O_RDWR)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }() // which unlocks it
+	return lockFile(file) != nil
 }

@@ -24,6 +24,9 @@ const (
 	drainPause, freePause, usePause = 500 * time.Millisecond, time.Second, time.Second
 )
 
+// yieldTime is how long a person who holds more devices leaves a free one to those who hold less and wait.
+const yieldTime = time.Second
+
 // EnoughLooks is in how many looks no process of trials is seen on a device before they count as such that use none.
 const EnoughLooks = 5
 
@@ -41,8 +44,8 @@ type Pool struct {
 	machine *Machine
 	options Options
 	locks   *locks
-	// fresh is the constant, but in tests.
-	fresh time.Duration
+	// fresh and yield are the constants, but in tests.
+	fresh, yield time.Duration
 
 	// looking is held during a look at the devices.
 	looking sync.Mutex
@@ -67,8 +70,9 @@ type state struct {
 	busy string
 	used int64
 	lock *lock
-	// elsewhere is why it could not be locked the last time.
+	// elsewhere is why it could not be locked the last time. free is since when this process could have it.
 	elsewhere string
+	free      time.Time
 }
 
 // NewPool returns a pool of the devices of a machine, nil for none. The first look is Refresh's.
@@ -83,7 +87,7 @@ func NewPool(m *Machine, options Options) *Pool {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	p := &Pool{machine: m, options: options, locks: newLocks(cmp.Or(options.Locks, DefaultLocks)),
-		leases: map[*Lease]bool{}, fresh: fresh}
+		leases: map[*Lease]bool{}, fresh: fresh, yield: yieldTime}
 	for _, d := range m.Devices {
 		p.states = append(p.states, &state{Device: d, used: -1})
 	}
@@ -318,8 +322,11 @@ func (l *Lease) fill(name string, count int64) bool {
 			return false
 		}
 		if best.lock == nil {
+			if tried[best] = true; !l.pool.fair(best) {
+				continue
+			}
 			if best.lock, best.elsewhere = l.pool.locks.take(best.Device); best.lock == nil {
-				tried[best] = true
+				best.free = time.Time{}
 				continue
 			}
 		}
@@ -328,6 +335,27 @@ func (l *Lease) fill(name string, count int64) bool {
 		l.parts = append(l.parts, part{best, bestShare})
 	}
 	return true
+}
+
+// Want notes whether this process waits for devices: other people's processes on the machine leave it those that come
+// free until it holds as many as they.
+func (p *Pool) Want(wants bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.locks.want(wants)
+}
+
+// fair reports whether a device may be taken that is free: nobody waits who holds less, or nobody has taken it.
+func (p *Pool) fair(s *state) bool {
+	if s.free.IsZero() {
+		s.free = time.Now()
+	}
+	others := p.locks.others()
+	if len(others) == 0 || time.Since(s.free) > p.yield {
+		return true
+	}
+	held := p.locks.held(p.machine.Devices)
+	return !slices.ContainsFunc(others, func(person string) bool { return held[person] < held[p.locks.person] })
 }
 
 // before reports whether a device is given before another one: that of which more is held, else the smaller one.
@@ -380,6 +408,9 @@ func (l *Lease) end(used bool) {
 		s.dirty = s.dirty || used && s.told()
 		if s.held -= part.share; s.held > 0 {
 			continue
+		}
+		if used {
+			s.free = time.Time{}
 		}
 		if s.dirty {
 			s.drains, p.asked = time.Now(), time.Time{}
