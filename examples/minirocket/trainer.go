@@ -57,8 +57,8 @@ var description = sweep.Description{
 	},
 }
 
-// mostSeries bounds the training series: the classifier's matrices have a row and a column for each.
-const mostSeries = 1000
+// maxSeries bounds the training series: the classifier's matrices have a row and a column for each.
+const maxSeries = 1000
 
 type rocket struct{}
 
@@ -80,9 +80,9 @@ func open(given sweep.Parameters, dataDir string) (*sweep.ParameterReader, *data
 	switch {
 	case err != nil:
 		return nil, nil, &sweep.DataError{Dataset: p.Text("dataset"), Err: err}
-	case s.Train.N > mostSeries || s.Length < taps || s.Channels > 1 || s.Train.Values == nil:
+	case s.Train.N > maxSeries || s.Length < taps || s.Channels > 1 || s.Train.Values == nil:
 		return nil, nil, p.Refuse("dataset", "has %d training series of %d values: want at most %d series of at least "+
-			"%d values, of one channel and no images", s.Train.N, s.Length, mostSeries, taps)
+			"%d values, of one channel and no images", s.Train.N, s.Length, maxSeries, taps)
 	}
 	return p, s, nil
 }

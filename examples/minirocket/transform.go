@@ -11,9 +11,9 @@ import (
 // A kernel has nine weights, three of them 2, the others −1. There are 84, and the weights of each sum to zero: a
 // constant added to a series changes nothing.
 const (
-	taps          = 9
-	kernels       = taps * (taps - 1) * (taps - 2) / 6
-	mostDilations = 32
+	taps         = 9
+	kernels      = taps * (taps - 1) * (taps - 2) / 6
+	maxDilations = 32
 )
 
 // twos are the places of the weights 2 of each kernel, in lexicographic order.
@@ -45,11 +45,11 @@ type dilation struct {
 // spread returns the dilations for series of a length, ascending, and how many features of a kernel each has. They are
 // floor(2^e) for e in equal steps from 0 to where a kernel spans a series; equal ones share their features.
 func spread(length, features int) (dilations, counts []int) {
-	all := min(features, mostDilations)
-	most := math.Log2(float64(length-1) / (taps - 1))
+	all := min(features, maxDilations)
+	largest := math.Log2(float64(length-1) / (taps - 1))
 	left := features
 	for i := range all {
-		d := int(math.Exp2(most * float64(i) / float64(max(all-1, 1))))
+		d := int(math.Exp2(largest * float64(i) / float64(max(all-1, 1))))
 		if last := len(dilations) - 1; last < 0 || dilations[last] != d {
 			dilations, counts = append(dilations, d), append(counts, 0)
 		}
