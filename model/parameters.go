@@ -54,8 +54,8 @@ var (
 	datasetParameter = sweep.ParameterSchema{
 		Name: "dataset", Type: sweep.StringType, Required: true, Dataset: true, Measures: true,
 		Doc: "data set: a UCR set by folder or paper name (CBF, 50words), generated-cbf, mnist, " +
-			"permuted-mnist, generated-mnist, har-2, generated-har-2, speech, generated-speech; addition and copy " +
-			"are generated; ptb, generated-text; queries, generated-queries; multilabel, " +
+			"permuted-mnist, generated-mnist, har-2, generated-har-2, speech, generated-speech; addition, copy, " +
+			"parity, s3-words and s5-words are generated; ptb, generated-text; queries, generated-queries; multilabel, " +
 			"generated-multilabel; own/NAME: your own files in that folder of the data directory",
 	}
 	hiddenParameter = sweep.ParameterSchema{

@@ -270,6 +270,8 @@ var taskTrials = map[string]sweep.Parameters{
 		"batch": int64(30), "epochs": int64(2), "carry": false},
 	"copy": {"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "hidden": int64(20), "steps": int64(7),
 		"validate_every": int64(3), "held": int64(130), "batch": int64(100), "dropout": 0.1},
+	"state tracking": {"dataset": "s3-words", "length": int64(5), "test_length": int64(11), "model": "ornn",
+		"hidden": int64(20), "steps": int64(7), "validate_every": int64(3), "held": int64(130), "batch": int64(100)},
 	"multilabel": {"dataset": "generated-multilabel", "model": "spectral-mlp", "hidden": int64(20), "batch": int64(200),
 		"epochs": int64(3), "dropout": 0.1},
 	"queries": {"dataset": "generated-queries", "model": "spectral-rnn", "hidden": int64(20), "alphabet": int64(24),

@@ -24,10 +24,11 @@ const smallestLoss = string(protocol.SmallestLoss)
 
 var (
 	length = sweep.ParameterSchema{
-		Name: "length", Measures: true, MeasuresWhen: sweep.Match{"task": {"addition", "copy", "queries"}},
-		Type: sweep.IntegerType, Default: int64(300), Minimum: new(2.0), Maximum: new(100_000.0),
-		Doc: "T: steps of an addition sequence; of copy the time lag, with sequences of T + 20 steps; words of a " +
-			"minibatch of text; most characters of a query, the rest of which is not read",
+		Name: "length", Measures: true,
+		MeasuresWhen: sweep.Match{"task": {"addition", "copy", "state-tracking", "queries"}},
+		Type:         sweep.IntegerType, Default: int64(300), Minimum: new(2.0), Maximum: new(100_000.0),
+		Doc: "T: steps of an addition sequence; of copy the time lag, with sequences of T + 20 steps; generators of a " +
+			"word to train on; words of a minibatch of text; most characters of a query, the rest of which is not read",
 	}
 	examples = sweep.ParameterSchema{
 		Name: "examples", Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0), Maximum: new(10_000_000.0),

@@ -12,6 +12,7 @@ var All = []*Kind{
 	&classification,
 	&addition,
 	&copying,
+	&stateTracking,
 	&language,
 	&queries,
 	&multiLabel,

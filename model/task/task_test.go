@@ -49,6 +49,7 @@ var small = []sweep.Parameters{
 	{"dataset": "addition", "length": int64(9), "held": int64(20)},
 	{"dataset": "addition", "length": int64(9), "held": int64(20), "examples": int64(25)},
 	{"dataset": "copy", "length": int64(4), "held": int64(20)},
+	{"dataset": "s5-words", "length": int64(40), "test_length": int64(70), "held": int64(20)},
 	{"dataset": "generated-text", "length": int64(30)},
 	{"dataset": "generated-queries", "alphabet": int64(20), "length": int64(18)},
 	{"dataset": "generated-multilabel"},
@@ -56,7 +57,7 @@ var small = []sweep.Parameters{
 }
 
 // generatedTasks are those whose sequences are made as they are needed.
-var generatedTasks = small[2:5]
+var generatedTasks = small[2:6]
 
 // opened opens a task and a part, and makes room for its minibatches in slices of up
 // to so many sequences.
@@ -317,6 +318,79 @@ func TestCopyByDefinition(t *testing.T) {
 	}
 	if claimed := task.Facts()["baseline_loss"]; math.Abs(claimed-baseline) > 1e-12 {
 		t.Errorf("without memory the loss is %v, the task claims %v", baseline, claimed)
+	}
+}
+
+// A class is a product of permutations: two words have one class if and only if the permutations that they stand for,
+// carried out one after the other, bring every point to the same place.
+func TestWordsByDefinition(t *testing.T) {
+	const length, longer, count = 12, 60, 3000
+	transposition := map[string][]int{"parity": {1, 0}, "s3-words": {1, 0, 2}, "s5-words": {1, 0, 2, 3, 4}}
+	order := map[string]int{"parity": 2, "s3-words": 6, "s5-words": 120} // n!
+	for name, swap := range transposition {
+		classes, products := map[string]int{}, map[int]string{}
+		often := make([]float64, order[name])
+		for part, steps := range []int{Train: length, Validation: length, Test: longer} {
+			task, stream, b := opened(t, sweep.Parameters{"dataset": name, "length": int64(length),
+				"test_length": int64(longer), "held": int64(count)}, Part(part), 4)
+			if got, want := task.Facts()["baseline_loss"], math.Log(float64(order[name])); math.Abs(got-want) > 1e-12 ||
+				task.Shape().Steps != longer {
+				t.Fatalf("%s: without memory the loss is %v, the task claims %v, at %d steps", name, want, got,
+					task.Shape().Steps)
+			}
+			for sequences := 0; sequences < count && stream.Next(b); {
+				for _, s := range sequencesOf(b) {
+					sequences++
+					points := []int{0, 1, 2, 3, 4}[:len(swap)]
+					if len(s.x) != 2*steps {
+						t.Fatalf("%s, part %d: %d numbers, want two for each of %d steps", name, part, len(s.x), steps)
+					}
+					for step := range steps {
+						after := make([]int, len(points))
+						for i, p := range points {
+							switch x := [2]float32(s.x[2*step:]); {
+							case name == "parity" && x == [2]float32{1, 0}:
+								after[i] = p
+							case x == [2]float32{1, 0} || name == "parity" && x == [2]float32{0, 1}:
+								after[i] = swap[p]
+							case x == [2]float32{0, 1}:
+								after[i] = (p + 1) % len(points)
+							default:
+								t.Fatalf("%s: step %d is %v", name, step, x)
+							}
+						}
+						points = after
+						class := s.classes[step]
+						if Part(part) != Train && step < steps-1 {
+							if class != loss.NoTarget {
+								t.Fatalf("%s, part %d: step %d has the target %d", name, part, step, class)
+							}
+							continue
+						}
+						key := fmt.Sprint(points)
+						if known, ok := classes[key]; ok && known != class || class < 0 || class >= order[name] {
+							t.Fatalf("%s: the product %v has the classes %d and %d", name, points, known, class)
+						}
+						if known, ok := products[class]; ok && known != key {
+							t.Fatalf("%s: class %d has the products %s and %s", name, class, known, key)
+						}
+						classes[key], products[class] = class, key
+						if Part(part) == Test {
+							often[class]++
+						}
+					}
+				}
+			}
+		}
+		if len(classes) != order[name] {
+			t.Errorf("%s: %d products, want all %d", name, len(classes), order[name])
+		}
+		for class, n := range often {
+			if want := float64(count) / float64(order[name]); math.Abs(n-want) > 5*math.Sqrt(want) {
+				t.Errorf("%s: class %d comes %v times of %d at the end of long words, want about %v", name, class, n, count,
+					want)
+			}
+		}
 	}
 }
 
