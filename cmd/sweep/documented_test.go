@@ -21,6 +21,7 @@ var elsewhere = map[string]string{
 	"sweep table ucr-table4":                            "TestPresets",
 	"sweep table sgornn-table2":                         "TestPresets",
 	"sweep table mnist-table2":                          "TestPresets",
+	"sweep table state-tracking":                        "TestPresets",
 	"sweep figure copy-fig2":                            "TestPresets",
 	"sweep run examples/minirocket/":                    "TestTrainerExample",
 	"sweep data fetch":                                  "catalog.TestFetch, from a server of its own",
