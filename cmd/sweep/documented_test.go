@@ -24,6 +24,7 @@ var elsewhere = map[string]string{
 	"sweep table state-tracking":                        "TestPresets",
 	"sweep figure copy-fig2":                            "TestPresets",
 	"sweep run examples/minirocket/":                    "TestTrainerExample",
+	"sweep run bits.yaml":                               "TestTaskAndCell",
 	"sweep data fetch":                                  "catalog.TestFetch, from a server of its own",
 	"sweep data verify":                                 "TestDataCommands",
 	"sweep longer ":                                     "TestLonger",
