@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -47,11 +48,11 @@ func (d *deviceFlags) find(ctx context.Context, log *slog.Logger) (*device.Pool,
 func (d *deviceFlags) forPlan(ctx context.Context, p *plan, path string, log *slog.Logger) (pool *device.Pool, fit int,
 	err error) {
 	r := p.submission.Requirement("")
-	if !r.Need.Holds() && !r.MayUseGPUs() {
+	if r.Need == nil && !r.MayUseGPUs() {
 		return nil, 0, nil
 	}
 	pool, err = d.find(ctx, log)
-	if err != nil && r.Need.Holds() {
+	if wrong := (*exitError)(nil); err != nil && (r.Need.Holds() || errors.As(err, &wrong)) {
 		return nil, 0, err
 	}
 	if err != nil {

@@ -25,6 +25,7 @@ for card in $(echo "$CUDA_VISIBLE_DEVICES" | tr , ' '); do
 	n=$((n + 1))
 done >"$state/new.$$"
 mv "$state/new.$$" "$state/apps/$$"
+[ -n "${CUDA_VISIBLE_DEVICES+set}" ] || echo "trial $SWEEP_TRIAL has no list" >>"$state/wrong"
 [ $n = $count ] || echo "trial $SWEEP_TRIAL sees $n: $CUDA_VISIBLE_DEVICES" >>"$state/wrong"
 for card in $(echo "$CUDA_VISIBLE_DEVICES" | tr , ' '); do
 	sum=0
@@ -98,6 +99,7 @@ func TestDevices(t *testing.T) {
 			"this machine has 1 × NVIDIA A100-SXM4-80GB, 80 GiB and 1 × licence"}},
 		{args: []string{"run", whole, "--devices", "none"}, code: exitUsage, stderr: []string{"this machine has no devices"}},
 		{args: []string{"run", whole, "--devices", "gpu=7"}, code: 1, stderr: []string{"names GPU 7"}},
+		{args: []string{"run", none, "--devices", "all"}, code: exitUsage, stderr: []string{"--devices"}},
 		{args: []string{"run", whole, "--devices", "all"}, code: exitUsage, stderr: []string{"--devices"}},
 		{args: []string{"run", whole, "--gpu-idle-memory", "much"}, code: exitUsage, stderr: []string{"--gpu-idle-memory"}},
 		{args: []string{"run", gpuSweep(t, dir, "silent", 3, "", "1000, 1, 3")}, stderr: []string{"3 completed",
