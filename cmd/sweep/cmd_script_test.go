@@ -481,15 +481,14 @@ subprocess.run([sys.executable, "-m", "wandb", "agent", id], check=True)
 		if code != 0 || strings.Contains(stderr, "Traceback") || !strings.Contains(stdout+stderr, want) {
 			t.Errorf("%q: exit code %d: %s%s", args, code, stdout, stderr)
 		}
-		return stdout
+		return stdout + stderr
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	line("2 completed", "python", in("processes.py"))
 	line("1 completed", "python", in("threads.py"))
 	line("2 completed", "sh", "-c", "cd "+dir+" && exec python launch.py")
-	_, id, _ := strings.Cut(line("Run sweep agent with: wandb agent", "wandb", "sweep", "--project", "p", in("sweep.yaml")), "ID: ")
-	id, _, _ = strings.Cut(id, "\n")
-	line("2 completed", "sh", "-c", "cd "+dir+" && exec wandb agent e/p/"+id)
+	_, path, _ := strings.Cut(line("sweep with ID: ", "wandb", "sweep", "--project", "p", in("sweep.yaml")), "wandb agent ")
+	line("2 completed", "sh", "-c", "cd "+dir+" && exec wandb agent "+path)
 	if _, stderr, code := output(t, home, "exec", "wandb", "sweep", in("none.yaml")); code != 1 || !strings.Contains(stderr, "there is no file") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

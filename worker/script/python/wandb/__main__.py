@@ -32,7 +32,10 @@ def main():
         if not os.path.isfile(given.file):
             raise Error("wandb sweep: there is no file %s" % given.file)
         sweep_id = _sweep.keep(file=os.path.abspath(given.file))
-        print("Run sweep agent with: wandb agent %s" % sweep_id)
+        # Where and as W&B writes it, since launchers look for the id there.
+        path = "/".join([given.entity or wandb.Api().default_entity, given.project or "uncategorized", sweep_id])
+        print("wandb: Creating sweep with ID: %s\nwandb: Run sweep agent with: wandb agent %s" % (sweep_id, path),
+              file=sys.stderr)
     elif given.command == "agent":
         wandb.agent(given.sweep_id, count=given.count)
 

@@ -70,15 +70,16 @@ def sweep(sweep, entity=None, project=None, prior_runs=None, settings=None, **ig
         definition.setdefault("project", project)
     if entity:
         definition.setdefault("entity", entity)
-    return keep(definition=definition)
+    sweep_id = keep(definition=definition)
+    print("Create sweep with ID: %s" % sweep_id)
+    print("Results, once wandb.agent runs it: sweep trials %s" % sweep_id)
+    return sweep_id
 
 
 def keep(**record):
     """Keeps a sweep for agents: its definition, or the file that has it."""
     sweep_id = uuid.uuid4().hex[:8]
     _write(_path(sweep_id), dict(record, taken=0))
-    print("Create sweep with ID: %s" % sweep_id)
-    print("Results, once wandb.agent runs it: sweep trials %s" % sweep_id)
     return sweep_id
 
 
