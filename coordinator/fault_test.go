@@ -812,8 +812,8 @@ func TestPoolWithoutStream(t *testing.T) {
 		err := c.Problem()
 		return err != nil && strings.Contains(err.Error(), "pool gpu: ") && c.Outage() == nil
 	})
-	id := b.submit(c, submission("beside", 2, 1000))
-	if p := b.finish(c, id); p.Completed != 1000 {
+	id := b.submit(c, submission("beside", 2, 300))
+	if p := b.finish(c, id); p.Completed != 300 {
 		t.Errorf("%+v", p)
 	}
 	b.server.LimitStreams(t, 0)

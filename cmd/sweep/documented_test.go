@@ -28,6 +28,8 @@ var elsewhere = map[string]string{
 	"sweep data fetch":                                  "catalog.TestFetch, from a server of its own",
 	"sweep data verify":                                 "TestDataCommands",
 	"sweep longer ":                                     "TestLonger",
+	"sweep predict ":                                    "TestDocumentation, of docs/own-data.md, and TestPredictCommand",
+	"sweep init ":                                       "TestInit",
 	"sweep tell tuning":                                 "TestTellAndAsk",
 	"sweep ask tuning":                                  "TestTellAndAsk",
 	"echo '{\"lr\": 0.003}' | sweep tell latest":        "TestTellAndAsk",

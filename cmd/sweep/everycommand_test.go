@@ -102,6 +102,7 @@ func TestPanicOfCommand(t *testing.T) {
 func commandCalls(dir, small string) [][2]string {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	return [][2]string{
+		{"", "init none.py"},
 		{"run " + small, "run none.yaml"},
 		{"status", "status nothing"},
 		{"preset list", "preset list nothing"},

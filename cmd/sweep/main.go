@@ -170,7 +170,7 @@ Exit codes: those of the command.`,
 	addGroup(root, "cluster", "Train on a cluster:", append(changeCommands(&s), newSubmit(&s), newExtend(&s),
 		newTell(&s), newAsk(&s), newNote(&s), newTag(&s), newCoordinator(&s), newWorker(&s), newWorkers(&s),
 		newDrain(&s), newMigrate(&s), newNATS(), newToken(&s))...)
-	addGroup(root, "write", "Write sweep files:", newExpand(&s), newSchema(&s), newTrainer(&s), newData(&s))
+	addGroup(root, "write", "Write sweep files:", newInit(), newExpand(&s), newSchema(&s), newTrainer(&s), newData(&s))
 	root.AddCommand(newVersion(), newManual())
 	finishCommand(root)
 	addHelp(root)
