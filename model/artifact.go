@@ -40,6 +40,9 @@ const weightsFormat = "2"
 // holds none out has none. A table takes the mean over several trials from them.
 const ProbabilitiesArtifact = "probabilities"
 
+// ConfusionArtifact is a [Confusion] of the test part by the kept weights, as JSON.
+const ConfusionArtifact = "confusion"
+
 // Load makes the network of a [WeightsArtifact], for minibatches of so many sequences, and opens
 // the task that it was trained for. The network has to be closed.
 func (t *Trainer) Load(artifact []byte, dataDir string, batch int) (*network.Network[float32], task.Task, error) {
@@ -115,7 +118,18 @@ func (t *training) handOver(ctx context.Context, sink sweep.Sink) error {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	return nil
+	if !slices.Contains(t.request.Artifacts, ConfusionArtifact) || !t.votes() {
+		return nil
+	}
+	c, err := t.confusion(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", ConfusionArtifact, err)
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", ConfusionArtifact, err)
+	}
+	return sink.Artifact(sweep.Artifact{Name: ConfusionArtifact, MediaType: "application/json"}, bytes.NewReader(data))
 }
 
 // hand hands tensors over as an artifact.

@@ -1,25 +1,44 @@
 package model
 
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"sweep/model/kernel"
+	"sweep/model/task"
+)
+
 // Confusion counts series by class and by the class that a network gives them.
 type Confusion struct {
 	Labels []string
 	Counts [][]int // [class][predicted class]
+	// Unassigned are, of each class, those whose largest output stands for no class: the published networks
+	// of UCR sets have such outputs, which count as wrong.
+	Unassigned []int
 }
 
 // NewConfusion returns one of no series.
 func NewConfusion(labels []string) *Confusion {
-	c := &Confusion{Labels: labels, Counts: make([][]int, len(labels))}
+	c := &Confusion{Labels: labels, Counts: make([][]int, len(labels)), Unassigned: make([]int, len(labels))}
 	for i := range c.Counts {
 		c.Counts[i] = make([]int, len(labels))
 	}
 	return c
 }
 
-// Add counts a series.
-func (c *Confusion) Add(class, predicted int) { c.Counts[class][predicted]++ }
+// Add counts a series, which is given no class by a number beyond them.
+func (c *Confusion) Add(class, predicted int) {
+	if predicted >= len(c.Labels) {
+		c.Unassigned[class]++
+		return
+	}
+	c.Counts[class][predicted]++
+}
 
 // Support returns the series of a class, Predicted those that are given it.
 func (c *Confusion) Support(class int) (n int) {
+	n = c.Unassigned[class]
 	for _, count := range c.Counts[class] {
 		n += count
 	}
@@ -71,4 +90,56 @@ func share(part, all int) float64 {
 		return 0
 	}
 	return float64(part) / float64(all)
+}
+
+// MarshalJSON writes the counts, accuracy and macro F1, and precision, recall and F1 of each class.
+func (c *Confusion) MarshalJSON() ([]byte, error) {
+	type class struct {
+		Label     string  `json:"label"`
+		Series    int     `json:"series"`
+		Precision float64 `json:"precision"`
+		Recall    float64 `json:"recall"`
+		F1        float64 `json:"f1"`
+	}
+	var classes []class
+	for i, label := range c.Labels {
+		classes = append(classes, class{label, c.Support(i), c.Precision(i), c.Recall(i), c.F1(i)})
+	}
+	return json.Marshal(struct {
+		Accuracy float64 `json:"accuracy"`
+		MacroF1  float64 `json:"f1_macro"`
+		Classes  []class `json:"classes"`
+		Counts   [][]int `json:"counts"`
+
+		Unassigned []int `json:"unassigned"`
+	}{c.Accuracy(), c.MacroF1(), classes, c.Counts, c.Unassigned})
+}
+
+// confusion counts the series of the test part by the network's present weights. The task is a
+// classification.
+func (t *training) confusion(ctx context.Context) (*Confusion, error) {
+	c := NewConfusion(t.task.(interface{ Reading() *task.Reading }).Reading().Labels)
+	stream := t.streams[task.Test]
+	var row []float32
+	for stream.Seek(0); stream.Next(t.batch); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		t.net.Classify(t.batch, func(outputs kernel.Matrix[float32], classes []int) {
+			for i, class := range classes {
+				row = t.net.Loss.Probabilities(row[:0], outputs.Row(i))
+				c.Add(class, predicted(outputs.Row(i), row))
+			}
+		})
+	}
+	return c, nil
+}
+
+// predicted returns the class of the largest output, of which a single one tells two classes apart by
+// their probabilities. These alone, rounded, may be equal where outputs are not.
+func predicted(outputs, probabilities []float32) int {
+	if len(outputs) > 1 {
+		probabilities = outputs
+	}
+	return slices.Index(probabilities, slices.Max(probabilities))
 }

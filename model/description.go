@@ -41,6 +41,8 @@ var artifacts = []sweep.ArtifactSchema{
 	{Name: ProbabilitiesArtifact, MediaType: safetensors.MediaType, Doc: "of a classification: what the kept " +
 		"weights give each class of the test rows and of the validation rows (after a refit: what the " +
 		"weights before it give those), in half precision, with the labels; for table --select ensemble"},
+	{Name: ConfusionArtifact, MediaType: "application/json", Doc: "of a classification: how many test series of each " +
+		"class (row) the kept weights give each class (column), and precision, recall and F1 of each class"},
 	{Name: sweep.CheckpointArtifact, Doc: "the state of an open_ended trial at its end, from which one with more " +
 		"epochs or steps continues"},
 }
@@ -62,6 +64,8 @@ var metrics = []sweep.MetricSchema{
 		Diverged: new(lossOfDiverged)},
 	{Name: "fgsm_accuracy", Doc: "test accuracy of the kept weights on adversarial examples; with fgsm",
 		Goal: "maximize", Summary: true, Part: sweep.TestPart, Diverged: new(0.0)},
+	{Name: "test_f1_macro", Doc: "mean of F1 over the classes, of the kept weights on the test part; with " +
+		"class_metrics", Goal: "maximize", Summary: true, Part: sweep.TestPart, Diverged: new(0.0)},
 	{Name: "train_accuracy", Doc: "accuracy of the epoch's minibatches in training; with gap_curves",
 		Goal: "maximize", Curve: true, Part: sweep.TrainPart},
 	{Name: "accuracy_gap", Doc: "train_accuracy - test_accuracy; with gap_curves", Curve: true, Part: sweep.TestPart},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"slices"
 
 	"sweep/model/dataset"
 	"sweep/model/kernel"
@@ -58,9 +57,17 @@ func (t *Trainer) LoadPredictor(artifact []byte) (*Predictor, error) {
 // Labels are those of the classes.
 func (p *Predictor) Labels() []string { return p.reading.Labels }
 
+// Label returns the label of a class, "" beyond them.
+func (p *Predictor) Label(class int) string {
+	if class >= len(p.reading.Labels) {
+		return ""
+	}
+	return p.reading.Labels[class]
+}
+
 // Prediction is what a network makes of a series.
 type Prediction struct {
-	Class         int
+	Class         int       // beyond the labels if the largest output stands for none
 	Probabilities []float32 // of each class
 }
 
@@ -85,8 +92,8 @@ func (p *Predictor) Predict(ctx context.Context, s *dataset.Series) (all []Predi
 		}
 		net.Classify(batch, func(outputs kernel.Matrix[float32], _ []int) {
 			for i := range outputs.Rows {
-				of := net.Loss.Probabilities(nil, outputs.Row(i))[:len(p.reading.Labels)]
-				all = append(all, Prediction{slices.Index(of, slices.Max(of)), of})
+				of := net.Loss.Probabilities(nil, outputs.Row(i))
+				all = append(all, Prediction{predicted(outputs.Row(i), of), of[:len(p.reading.Labels)]})
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -283,5 +284,54 @@ func TestConfusion(t *testing.T) {
 	}
 	if c.Accuracy() != 4./6 || math.Abs(c.MacroF1()-(.75+.5)/3) > 1e-15 || c.Support(2) != 0 {
 		t.Errorf("accuracy %v, macro F1 %v", c.Accuracy(), c.MacroF1())
+	}
+}
+
+// The confusion matrix of a trial is that of predictions by its weights; its macro F1 is a metric, if it is asked for.
+func TestConfusionArtifact(t *testing.T) {
+	t.Parallel()
+	p := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(2), "hidden": int64(8), "model": "gru"}
+	plain, weights := weighed(t, "", p)
+	predictor, err := newTrainer(t).LoadPredictor(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := testSeries(t, "generated-cbf")
+	predictions, err := predictor.Predict(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := predictor.Confusion(s, predictions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p["class_metrics"] = true
+	sink := newCollector()
+	result, err := newTrainer(t).Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, p)},
+		Artifacts: []string{ConfusionArtifact}}, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Accuracy float64
+		F1Macro  float64 `json:"f1_macro"`
+		Classes  []struct {
+			Label  string
+			Series int
+			F1     float64
+		}
+		Counts     [][]int
+		Unassigned []int
+	}
+	if err := json.Unmarshal(sink.artifact, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Counts, want.Counts) || !slices.Equal(got.Unassigned, want.Unassigned) || got.Accuracy != result.Summary["test_accuracy"] ||
+		got.F1Macro != want.MacroF1() || result.Summary["test_f1_macro"] != want.MacroF1() || len(got.Classes) != 3 ||
+		got.Classes[2].Label != "3" || got.Classes[2].Series != 300 || got.Classes[2].F1 != want.F1(2) {
+		t.Errorf("%+v, %v\nwant %+v", got, result.Summary, want)
+	}
+	if _, has := plain.Summary["test_f1_macro"]; has || plain.WeightsDigest != result.WeightsDigest {
+		t.Errorf("without class_metrics: %v", plain.Summary)
 	}
 }

@@ -19,7 +19,8 @@ type settings struct {
 	optimizer optim.Options
 	rate      rate
 	clip      float64
-	patience  int // validations without a better one after which training ends; 0 for none
+	classes   bool // F1 is recorded
+	patience  int  // validations without a better one after which training ends; 0 for none
 	batch     int
 	protocol  protocol.Protocol
 	testEvery int
@@ -84,6 +85,7 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		},
 		clip:      r.Number("clip"),
 		patience:  r.Integer("patience"),
+		classes:   r.Boolean("class_metrics"),
 		batch:     r.Integer("batch"),
 		testEvery: r.Integer("test_every"), gradientNorms: r.Integer("gradient_norms"),
 		gapCurves: r.Boolean("gap_curves"), reportEvery: r.Integer("report_every"),

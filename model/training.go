@@ -395,6 +395,13 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 			}
 			summary["fgsm_accuracy"] = attacked.Accuracy()
 		}
+		if t.s.classes && t.votes() {
+			c, err := t.confusion(ctx)
+			if err != nil {
+				return nil, err
+			}
+			summary["test_f1_macro"] = c.MacroF1()
+		}
 		for name, value := range summary {
 			if !math.IsNaN(value) && !math.IsInf(value, 0) {
 				r.Summary[name] = value

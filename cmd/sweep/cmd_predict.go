@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -104,7 +105,7 @@ func (o *predictOptions) predict(cmd *cobra.Command, weights []byte, path string
 	if o.format == "json" {
 		write = writePredictionsJSON
 	}
-	if err := write(out, predictor.Labels(), series, predictions); err != nil || confusion == nil {
+	if err := write(out, predictor, series, predictions); err != nil || confusion == nil {
 		return err
 	}
 	return writeConfusion(cmd.ErrOrStderr(), confusion)
@@ -118,17 +119,17 @@ func seriesName(s *dataset.Series, i int) string {
 	return strconv.Itoa(i + 1)
 }
 
-func writePredictionsCSV(out io.Writer, labels []string, s *dataset.Series, predictions []model.Prediction) error {
+func writePredictionsCSV(out io.Writer, by *model.Predictor, s *dataset.Series, predictions []model.Prediction) error {
 	w := csv.NewWriter(out)
 	header := []string{"series", "label", "prediction"}
-	for _, label := range labels {
+	for _, label := range by.Labels() {
 		header = append(header, "p:"+label)
 	}
 	if err := w.Write(header); err != nil {
 		return err
 	}
 	for i, p := range predictions {
-		row := []string{seriesName(s, i), s.Labels[i], labels[p.Class]}
+		row := []string{seriesName(s, i), s.Labels[i], by.Label(p.Class)}
 		for _, v := range p.Probabilities {
 			row = append(row, strconv.FormatFloat(float64(v), 'g', -1, 32))
 		}
@@ -140,19 +141,19 @@ func writePredictionsCSV(out io.Writer, labels []string, s *dataset.Series, pred
 	return w.Error()
 }
 
-func writePredictionsJSON(out io.Writer, labels []string, s *dataset.Series, predictions []model.Prediction) error {
+func writePredictionsJSON(out io.Writer, by *model.Predictor, s *dataset.Series, predictions []model.Prediction) error {
 	encoder := newEncoder(out)
 	for i, p := range predictions {
 		of := map[string]json.Number{}
 		for class, v := range p.Probabilities {
-			of[labels[class]] = json.Number(strconv.FormatFloat(float64(v), 'g', -1, 32))
+			of[by.Label(class)] = json.Number(strconv.FormatFloat(float64(v), 'g', -1, 32))
 		}
 		if err := encoder.Encode(struct {
 			Series        string                 `json:"series"`
 			Label         string                 `json:"label,omitempty"`
 			Prediction    string                 `json:"prediction"`
 			Probabilities map[string]json.Number `json:"probabilities"`
-		}{seriesName(s, i), s.Labels[i], labels[p.Class], of}); err != nil {
+		}{seriesName(s, i), s.Labels[i], by.Label(p.Class), of}); err != nil {
 			return err
 		}
 	}
@@ -172,11 +173,18 @@ func writeConfusion(out io.Writer, c *model.Confusion) error {
 	for _, label := range c.Labels {
 		fmt.Fprintf(w, "\t%s", label)
 	}
+	unassigned := slices.Max(c.Unassigned) > 0
+	if unassigned {
+		fmt.Fprint(w, "\t(none)")
+	}
 	fmt.Fprintln(w)
 	for class, label := range c.Labels {
 		fmt.Fprint(w, label)
 		for _, count := range c.Counts[class] {
 			fmt.Fprintf(w, "\t%d", count)
+		}
+		if unassigned {
+			fmt.Fprintf(w, "\t%d", c.Unassigned[class])
 		}
 		fmt.Fprintln(w)
 	}

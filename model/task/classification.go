@@ -12,7 +12,7 @@ var classification = Kind{
 	Source: "Zhang, Lei and Dhillon 2018, §7.2 and appendix C",
 	Parameters: []*sweep.ParameterSchema{
 		&exchange, &limit, &permutation, &normalize, &missing, &inputSize, &inputOrder, &split, &validation, &lossName,
-		&epochs, &testEvery, &gapCurves, &fgsm,
+		&epochs, &testEvery, &gapCurves, &fgsm, &classMetrics,
 	},
 	Measures: []*Measure{&accuracy},
 	open:     openClassification,
@@ -106,6 +106,11 @@ var fgsm = sweep.ParameterSchema{
 	Maximum: new(1e6),
 	Doc: "ε of the adversarial examples x + ε sign(∂L/∂x) of the test rows (fast gradient sign method, Goodfellow et " +
 		"al. 2015), of which fgsm_accuracy is the accuracy; 0 has none",
+}
+
+var classMetrics = sweep.ParameterSchema{
+	Name: "class_metrics", Measures: true, Type: sweep.BooleanType, Default: false, Neutral: false,
+	Doc: "also record test_f1_macro, the mean of F1 over the classes",
 }
 
 // classified is a data set made ready for one trial: cut into steps, and the rows to
