@@ -76,7 +76,7 @@ func TestShortTrialsArePrefetched(t *testing.T) {
 // What waits behind a trial that takes long goes to another slot.
 func TestPrefetchedBehindALongTrial(t *testing.T) {
 	t.Parallel()
-	const long = 300
+	const long, all = 150, 300
 	stuck := make(chan struct{})
 	var begun atomic.Bool
 	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
@@ -91,15 +91,15 @@ func TestPrefetchedBehindALongTrial(t *testing.T) {
 		}
 		return succeed(ctx, p, request, sink)
 	})
-	r.publish(jobs(600)...)
+	r.publish(jobs(all)...)
 	r.start(worker.Options{Slots: 2})
-	r.done(599)
+	r.done(all - 1)
 	eventually(t, "the long trial under way", begun.Load)
 	if len(r.of(sweep.EventResult, long)) != 0 {
 		t.Error("the long trial ended before it could")
 	}
 	close(stuck)
-	r.done(600)
+	r.done(all)
 	r.queueEmpties()
 }
 
@@ -114,6 +114,7 @@ func TestPrefetchedByATrainerThatDies(t *testing.T) {
 		}
 		return succeed(ctx, p, request, sink)
 	})
+	r.adjust = func(w *worker.Worker) { w.SetLongestWait(patience) } // or a busy machine gives back what waits
 	r.publish(jobs(400)...)
 	r.start(worker.Options{Slots: 1})
 	released := 0
