@@ -275,6 +275,9 @@ func testCode(t *testing.T) string {
 	return code.String()
 }
 
+// fencedCode is a block of code, in which what looks like a link is none.
+var fencedCode = regexp.MustCompile("(?ms)^```.*?^```")
+
 // Links between pages lead to a file and a heading that there are, README.md leads to the index, and the index to
 // every page.
 func TestDocumentationLinks(t *testing.T) {
@@ -287,7 +290,7 @@ func TestDocumentationLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+		for _, match := range link.FindAllStringSubmatch(fencedCode.ReplaceAllString(string(text), ""), -1) {
 			to := filepath.Join(filepath.Dir(page), match[1])
 			if match[1] == "" {
 				to = page
